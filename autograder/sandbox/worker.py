@@ -1,0 +1,139 @@
+"""The worker's end: imports the student's package, runs probes on cases, answers with observations."""
+
+from __future__ import annotations
+
+import importlib
+import linecache
+import os
+import socket
+import sys
+import traceback
+from typing import Any, NoReturn
+
+from autograder.sandbox.confine import confine, take_descriptors
+from autograder.sandbox.guard import Guard, place
+from autograder.sandbox.job import MIB, Job
+from autograder.sandbox.values import to_torch, to_value, type_name
+from autograder.wire import (
+    PREFIX,
+    Ask,
+    Message,
+    Observation,
+    OverLimit,
+    Raised,
+    Returned,
+    WireError,
+    decode,
+    encode,
+    frame_sizes,
+)
+
+READY = encode(Returned("ready"))  # said before any code of the student's has run
+MAX_MESSAGE = 2000  # characters kept of an exception's text
+MAX_FRAMES = 8  # of a traceback: the outermost and the innermost half
+
+
+def run(data_fd: int, output_fd: int, job: Job, parent: int) -> NoReturn:
+    """Become the worker of this job and answer until the grader closes the socket. Never returns."""
+    sys.dont_write_bytecode = True
+    try:
+        data = take_descriptors(data_fd, output_fd)
+        confine(job, parent)
+        sys.path.append(job.package_dir)  # last: nothing there can stand in for a library
+        data.sendall(READY)
+        while (ask := _receive(data)) is not None:
+            data.sendall(_frame(_answer(ask, job)))
+    except BaseException:  # noqa: BLE001  ours to mend, or a grader that is gone
+        traceback.print_exc()
+        os._exit(os.EX_SOFTWARE)
+    os._exit(0)  # no handlers of the student's at exit, no waiting for its threads
+
+
+def _receive(data: socket.socket) -> Ask | None:
+    prefix = _read(data, PREFIX.size)
+    if not prefix:
+        return None
+    header_bytes, blob_bytes = frame_sizes(prefix)
+    message: Message = decode(_read(data, header_bytes), _read(data, blob_bytes))
+    assert isinstance(message, Ask), message
+    return message
+
+
+def _read(data: socket.socket, size: int) -> bytes:
+    return data.recv(size, socket.MSG_WAITALL) if size else b""
+
+
+def _frame(observation: Observation) -> bytes:
+    try:
+        return encode(observation)
+    except WireError as error:
+        return encode(OverLimit("answer", str(error)))
+
+
+def _answer(ask: Ask, job: Job) -> Observation:
+    part, _, function = ask.probe.partition(".")
+    probe = getattr(importlib.import_module(f"autograder.probes.{part}"), function)
+    case = {name: to_torch(value) for name, value in ask.case.items()}
+    try:
+        module = _import_part(part, job)
+    except BaseException as error:  # noqa: BLE001  SystemExit too: it is an observation like any other
+        return _describe(error, job, during="import")
+    with Guard(ask.forbids, _folder(job)) as guard:
+        try:
+            seen = Returned(to_value(probe(module, **case)))
+        except WireError as error:
+            return OverLimit("answer", str(error))
+        except BaseException as error:  # noqa: BLE001
+            return guard.used or _describe(error, job)
+    return guard.used or seen
+
+
+def _import_part(part: str, job: Job) -> Any:
+    name = f"{job.package}.{part}"
+    if name in sys.modules:
+        return sys.modules[name]
+    module = importlib.import_module(name)
+    if job.override:
+        variants = importlib.import_module("variants").variants_of(part)
+        chosen = next(variant for variant in variants if variant.name == job.override)
+        *path, symbol = chosen.replaces.split(".")
+        owner = module
+        for step in path:
+            owner = getattr(owner, step)
+        setattr(owner, symbol, chosen.function)
+    return module
+
+
+def _describe(error: BaseException, job: Job, during: str = "call") -> Observation:
+    try:
+        message = str(error)[:MAX_MESSAGE]
+    except BaseException:  # noqa: BLE001  __str__ is the student's
+        message = "(its text could not be made)"
+    if isinstance(error, MemoryError) or "can't allocate memory" in message:
+        return OverLimit("memory", f"{job.limits.memory_bytes // MIB} MB")
+    bases = tuple(type_name(kind) for kind in type(error).__mro__ if kind is not object)
+    return Raised(type_name(type(error)), bases, message, during, _trace(error, job))
+
+
+def _folder(job: Job) -> str:
+    return os.path.join(job.package_dir, job.package)
+
+
+def _trace(error: BaseException, job: Job) -> tuple[str, ...]:
+    """Return the frames in the student's own files; what lies between them is not theirs to mend."""
+    folder = _folder(job)
+    lines, at = [], error.__traceback__
+    while at is not None:
+        code = at.tb_frame.f_code
+        if code.co_filename.startswith(folder):
+            source = linecache.getline(code.co_filename, at.tb_lineno).strip()
+            lines.append(place(code, at.tb_lineno, folder) + (f":  {source[:160]}" if source else ""))
+        at = at.tb_next
+    if isinstance(error, SyntaxError) and error.filename and error.filename.startswith(folder):
+        lines.append(f"{os.path.relpath(error.filename, folder)}:{error.lineno}:  {(error.text or '').strip()[:160]}")
+    half = MAX_FRAMES // 2
+    return tuple(lines if len(lines) <= MAX_FRAMES else [*lines[:half], "…", *lines[-half:]])
+
+
+if __name__ == "__main__":  # the spawn fallback: a fresh interpreter for each worker
+    run(int(sys.argv[1]), 1, Job.from_json(sys.argv[2]), os.getppid())
