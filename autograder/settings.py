@@ -1,0 +1,58 @@
+"""The course's policy, from assignment.toml."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from autograder.sandbox.job import MIB, Limits
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+HERE = Path(__file__).parent
+POLICY = HERE / "assignment.toml"
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Seconds on the grader's clock."""
+
+    observation_s: float  # one call of the student's code
+    check_s: float  # all calls of one check
+    shrink_s: float  # of these, looking for the smallest failing case
+    grading_s: float  # everything
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a course may set without touching code."""
+
+    title: str
+    package: str
+    notebook: str
+    budget: Budget
+    fresh_cases: int
+    limits: Limits
+    checks: Path = HERE / "checks"  # folder of the check modules
+
+
+def read_settings(path: Path = POLICY) -> Settings:
+    """Return the settings of a policy file."""
+    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    limits = raw["limits"]
+    return Settings(
+        title=raw["assignment"]["title"],
+        package=raw["assignment"]["package"],
+        notebook=raw["assignment"]["notebook"],
+        budget=Budget(**raw["budget"]),
+        fresh_cases=raw["cases"]["fresh"],
+        limits=Limits(
+            memory_bytes=limits["memory_mb"] * MIB,
+            cpu_s=limits["cpu_s"],
+            output_bytes=limits["output_mb"] * MIB,
+        ),
+    )
