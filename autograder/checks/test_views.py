@@ -1,0 +1,287 @@
+"""Part 1, views: a tensor is a storage plus shape, stride and offset."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradescope_utils.autograder_utils.decorators import number, weight
+from hypothesis import strategies as st
+
+from autograder.agree import Agree
+from autograder.checks import forbids
+from autograder.checks.strategies import (
+    FEW_EMPTY,
+    HUGE,
+    Shape,
+    call,
+    chains,
+    illegal_steps,
+    shapes,
+    strides,
+    targets,
+    views,
+    write_bases,
+    write_steps,
+)
+from autograder.judge import Case, exact
+from autograder.wire import Record, Value
+
+LIBRARIES = ("torch", "numpy")  # 1.1 to 1.4 are about the arithmetic that these would do
+DIAGONALS = (
+    "torch.diagonal",
+    "torch.diag",
+    "torch.einsum",
+    "torch.unfold",
+    "torch.unfold_copy",
+    "torch.diagonal_copy",
+    "numpy",
+)
+DTYPES = (
+    "float32",
+    "float64",
+    "bfloat16",
+    "int64",
+    "int8",
+    "float16",
+    "bool",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "complex64",
+)
+
+
+def same_strides(expected: Value, got: Value, case: Case) -> str | None:
+    """Compare strides exactly, but those of dimensions of size 1, along which nobody steps."""
+    shape = case.args["shape"]
+    if not (isinstance(shape, tuple) and isinstance(expected, tuple) and isinstance(got, tuple)):
+        return exact(expected, got, case)
+    if len(expected) == len(got):
+        got = tuple(e if size == 1 and type(g) is int else g for e, g, size in zip(expected, got, shape, strict=True))
+    return exact(expected, got, case)
+
+
+def same_view(expected: Value, got: Value, case: Case) -> str | None:
+    """Compare views exactly, but strides of dimensions of size 1; of a view without elements only the shape."""
+    if not (isinstance(expected, Record) and isinstance(got, Record) and got.name == expected.name):
+        return exact(expected, got, case)
+    for field in ("shape", "offset", "stride"):
+        if (difference := _same_field(field, expected.fields, got.fields, case)) is not None:
+            return f"{field} differs" + (f" {difference}" if difference else "")
+    return None
+
+
+def _same_field(field: str, expected: dict[str, Any], got: dict[str, Any], case: Case) -> str | None:
+    if field == "shape":
+        return exact(expected["shape"], got["shape"], case)
+    if 0 in expected["shape"]:
+        return None
+    if field == "offset":
+        return exact(expected["offset"], got["offset"], case)
+    return same_strides(expected["stride"], got["stride"], Case("", {"shape": expected["shape"]}))
+
+
+@st.composite
+def strides_of(draw: st.DrawFn) -> Case:
+    """Draw a shape, now and then with a negative size."""
+    shape = draw(shapes(special=HUGE))
+    names: tuple[object, ...] = ()
+    if shape and draw(st.sampled_from([False] * 7 + [True])):
+        shape, names = (*shape[:-1], -2), (-2,)
+    return call("contiguous_strides", f"contiguous_strides({shape})", names, shape=shape)
+
+
+@number("1.1a")
+@weight(1)
+@forbids(*LIBRARIES, within=["contiguous_strides"])
+def test_contiguous_strides(agree: Agree) -> None:
+    """The row-major strides of a shape, in elements; an empty dimension leaves the others alone."""
+    agree("views.contiguous_strides", strides_of(), same_strides)
+
+
+@st.composite
+def elements(draw: st.DrawFn) -> Case:
+    """Draw strides, an offset and an index, now and then of another length."""
+    shape = draw(shapes(special=HUGE))
+    stride, offset = draw(strides(shape)), draw(st.sampled_from([0, 1, 6]))
+    index = tuple(draw(st.integers(0, max(0, min(size, 9) - 1))) for size in shape)
+    names: tuple[object, ...] = ()
+    if draw(st.sampled_from([False] * 7 + [True])):
+        index = (*index, 1)
+        names = (index, stride)
+    code = f"storage_index({stride}, {offset}, {index})"
+    return call("storage_index", code, names, stride=stride, offset=offset, index=index)
+
+
+@number("1.1b")
+@weight(1)
+@forbids(*LIBRARIES, within=["storage_index"])
+def test_storage_index(agree: Agree) -> None:
+    """Where an element stands in the storage, from strides, offset and index."""
+    agree("views.storage_index", elements(), exact)
+
+
+@st.composite
+def strided_shapes(draw: st.DrawFn) -> Case:
+    """Draw a shape with strides: contiguous, so but for a dimension, without elements, or any."""
+    shape = draw(shapes(special=HUGE))
+    kind = draw(st.sampled_from(["any", "permuted", "dense", "size 1", "empty", "padded", "illegal"]))
+    if kind in ("size 1", "empty"):
+        dim = draw(st.integers(0, len(shape)))
+        shape = (*shape[:dim], 1 if kind == "size 1" else 0, *shape[dim:])
+    order = draw(st.permutations(range(len(shape)))) if kind == "permuted" else range(len(shape))
+    padded = draw(st.integers(0, max(0, len(shape) - 1))) if kind == "padded" else -1
+    steps, apart = [0] * len(shape), 1
+    for dim in reversed(order):
+        steps[dim] = draw(st.sampled_from([apart, 17, 0])) if shape[dim] == 1 else apart
+        apart *= 2 * shape[dim] if dim == padded else shape[dim]
+    if kind == "any":
+        steps = list(draw(strides(shape)))
+    names: tuple[object, ...] = ()
+    if kind == "illegal":
+        steps = steps[1:] if steps else [1]
+        names = (tuple(steps), shape)
+    stride = tuple(steps)
+    return call("is_contiguous", f"is_contiguous({shape}, {stride})", names, shape=shape, stride=stride)
+
+
+@number("1.2")
+@weight(1)
+@forbids(*LIBRARIES, within=["is_contiguous"])
+def test_is_contiguous(agree: Agree) -> None:
+    """Whether walking all elements in order never jumps, for sizes 0 and 1 too."""
+    agree("views.is_contiguous", strided_shapes(), exact)
+
+
+def _view(view: dict[str, Any]) -> str:
+    return repr(Record("View", view))
+
+
+@st.composite
+def operations(draw: st.DrawFn) -> Case:
+    """Draw a view and up to five operations, the last now and then illegal."""
+    view = draw(views(FEW_EMPTY))  # of a view without elements only the shape could be compared
+    illegal = draw(st.sampled_from([False, False, True]))
+    steps, shape = draw(chains(view["shape"], max_steps=1 if illegal else 4))
+    names: tuple[object, ...] = ()
+    if illegal:
+        last, names = draw(illegal_steps(shape))
+        steps = (*steps, last)
+    written = "".join(f".{name}({', '.join(map(repr, arguments))})" for name, arguments in steps)
+    return call("View", _view(view) + written, names, view=view, steps=steps)
+
+
+@number("1.3")
+@weight(2)
+@forbids(*LIBRARIES, within=["View.permute", "View.slice", "View.select", "View.expand"])
+def test_view_operations(agree: Agree) -> None:
+    """Permute, slice, select and expand change metadata only, and each works on the result of another."""
+    agree("views.operations", operations(), same_view, times=2)
+
+
+@st.composite
+def reshapes(draw: st.DrawFn) -> Case:
+    """Draw a view and a shape for it, now and then one that cannot be."""
+    view = draw(views())
+    shape = draw(targets(view["shape"]))
+    names: tuple[object, ...] = ()
+    old = view["shape"]
+    if draw(st.sampled_from([False, True] if 0 in old else [False] * 4 + [True])):
+        unsolvable = [(0, -1), (-1, 2, 0)] if 0 in old else [(*old, 2, 0, -1), (11, *old, 13), (13, 11, -1)]
+        shape = draw(st.sampled_from([*unsolvable, (*shape, -1, -1), (*shape, -2)]))
+        names = (shape,)
+    return call("View", f"{_view(view)}.reshape({shape})", names, view=view, shape=shape)
+
+
+@number("1.4")
+@weight(3)
+@forbids(*LIBRARIES, within=["View.reshape"])
+def test_reshape(agree: Agree) -> None:
+    """Reshape gives the new strides where a view can, and None where only a copy could."""
+    agree("views.reshape", reshapes(), same_view)
+
+
+@st.composite
+def stored(draw: st.DrawFn, function: str, count: int) -> Case:
+    """Draw up to two bases and some tensors that are views or copies of them."""
+    # A storage without bytes is nobody's: whether two of them are the same has no answer worth a point.
+    sizes = [tuple(size or 6 for size in draw(shapes(max_rank=3))) for _ in range(draw(st.sampled_from([1, 2])))]
+    bases = [("zeros", shape, draw(st.sampled_from(DTYPES))) for shape in sizes]
+    tensors, written = [], []
+    for _ in range(count if function != "storage_bytes" else draw(st.integers(0, count))):
+        place = draw(st.integers(0, len(bases) - 1))
+        steps, shape = draw(chains(bases[place][1], max_steps=2, negative_dims=False))
+        if 0 not in shape and draw(st.sampled_from([False, False, False, True])):
+            steps = (*steps, ("clone", ()))
+        tensors.append((place, steps))
+        written.append("xyz"[place] + write_steps(steps))
+    code = f"{write_bases(bases)}\n{function}({', '.join(written)})"
+    return call(function, code, bases=tuple(bases), tensors=tuple(tensors))
+
+
+@number("1.5a")
+@weight(1)
+def test_same_storage(agree: Agree) -> None:
+    """Whether two tensors keep their elements in the same storage."""
+    agree("views.same_storage", stored("same_storage", 2), exact)
+
+
+@number("1.5b")
+@weight(1)
+def test_logical_bytes(agree: Agree) -> None:
+    """The bytes that a tensor's shape promises, in any dtype."""
+    agree("views.logical_bytes", stored("logical_bytes", 1), exact)
+
+
+@number("1.5c")
+@weight(1)
+def test_storage_bytes(agree: Agree) -> None:
+    """The bytes that tensors keep alive together, each storage once and whole."""
+    agree("views.storage_bytes", stored("storage_bytes", 3), exact)
+
+
+@st.composite
+def strided_tensors(draw: st.DrawFn) -> tuple[dict[str, Any], str, str, Shape]:
+    """Draw a tensor of distinct numbers in some layout: its making, the code for it, its name there, and its shape."""
+    base = ("arange", draw(shapes()), draw(st.sampled_from(["float32", "float64", "int64"])))
+    steps, shape = draw(chains(base[1], max_steps=3, negative_dims=False))
+    return {"bases": (base,), "tensors": ((0, steps),)}, write_bases([base]), "x" + write_steps(steps), shape
+
+
+@st.composite
+def matrices(draw: st.DrawFn) -> Case:
+    """Draw a tensor to take the diagonal of."""
+    made, bases, x, shape = draw(strided_tensors())
+    return call("diagonal", f"{bases}\ndiagonal({x})", (shape,) if len(shape) < 2 else (), **made)
+
+
+@number("1.6a")
+@weight(1)
+@forbids(*DIAGONALS, within=["diagonal"])
+def test_diagonal(agree: Agree) -> None:
+    """The diagonal of the last two axes by strides alone, on any strided input, without a copy."""
+    agree("views.diagonal", matrices(), exact)
+
+
+@st.composite
+def windowed(draw: st.DrawFn) -> Case:
+    """Draw a tensor and windows for it, now and then impossible ones."""
+    made, bases, x, shape = draw(strided_tensors())
+    length = shape[-1] if shape else 1
+    size, step = draw(st.integers(1, max(1, length))), draw(st.integers(1, 4))
+    names: tuple[object, ...] = () if shape else (shape,)
+    if length == 0:
+        names = (size,)
+    elif shape and draw(st.sampled_from([False] * 5 + [True])):
+        size, step, wrong = draw(st.sampled_from([(0, 1, 0), (length + 1, 1, length + 1), (1, 0, 0), (-1, 1, -1)]))
+        names = (wrong,)
+    return call(
+        "sliding_windows", f"{bases}\nsliding_windows({x}, {size}, {step})", names, **made, size=size, step=step
+    )
+
+
+@number("1.6b")
+@weight(1)
+@forbids(*DIAGONALS, within=["sliding_windows"])
+def test_sliding_windows(agree: Agree) -> None:
+    """All whole windows of the last axis by strides alone, on any strided input, without a copy."""
+    agree("views.sliding_windows", windowed(), exact)
