@@ -1,0 +1,1 @@
+"""Napkin: resource accounting for deep learning, nine modules built by hand."""
