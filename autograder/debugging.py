@@ -1,0 +1,42 @@
+"""Runs one probe on one failing case in this process, so that breakpoints work.
+
+The only place where the grader's command imports a student's code: at the student's own desk, at their own request.
+"""
+
+from __future__ import annotations
+
+import bdb
+import importlib
+import pdb
+import sys
+from pathlib import Path
+
+from autograder.judge import show_observation
+from autograder.result import Outcome
+from autograder.wire import Ask, Returned, decode_frame
+
+GUIDE = "n next line · s step into · p NAME print · c continue · q quit"
+
+
+def debug(folder: Path, package: str, outcome: Outcome) -> None:
+    """Step through the call that a check's feedback shows.
+
+    Args:
+        folder: holds the student's package.
+    """
+    from autograder.sandbox.values import to_torch, to_value  # noqa: PLC0415  imports torch
+
+    ask = decode_frame(bytes.fromhex(outcome.feedback.ask))
+    assert isinstance(ask, Ask), ask
+    print(f"{outcome.feedback.code}\n\n{GUIDE}\n")
+    sys.path.append(str(folder))
+    part, _, function = ask.probe.partition(".")
+    probe = getattr(importlib.import_module(f"autograder.probes.{part}"), function)
+    module = importlib.import_module(f"{package}.{part}")
+    case = {name: to_torch(value) for name, value in ask.case.items()}
+    debugger = pdb.Pdb(skip=["autograder.*", "torch.*", "torch", "importlib.*"], nosigint=True)
+    try:
+        seen = debugger.runcall(probe, module, **case)
+        print(f"\ngot       {show_observation(Returned(to_value(seen)))}\nexpected  {outcome.feedback.expected}")
+    except bdb.BdbQuit:
+        print("left the debugger")
