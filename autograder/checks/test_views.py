@@ -16,6 +16,7 @@ from autograder.checks.strategies import (
     call,
     chains,
     illegal_steps,
+    layouts,
     shapes,
     strides,
     targets,
@@ -285,3 +286,32 @@ def windowed(draw: st.DrawFn) -> Case:
 def test_sliding_windows(agree: Agree) -> None:
     """All whole windows of the last axis by strides alone, on any strided input, without a copy."""
     agree("views.sliding_windows", windowed(), exact)
+
+
+@st.composite
+def headed(draw: st.DrawFn, function: str) -> Case:
+    """Draw a tensor with heads to split or to merge, in some layout."""
+    front = draw(shapes(min_rank=1, max_rank=2))
+    heads, width = draw(st.sampled_from([(2, 3), (3, 2), (1, 4), (2, 1), (4, 3), (3, 0)]))
+    shape = (*front, heads * width) if function == "split_heads" else (*front[:-1], heads, front[-1], width)
+    names: tuple[object, ...] = ()
+    asked = heads
+    if function == "split_heads" and width and draw(st.sampled_from([False] * 5 + [True])):
+        asked = draw(st.sampled_from([heads * width + 1, 0, -1]))
+        names = (asked,)
+    base_shape, steps = draw(layouts(shape))
+    base = ("arange", base_shape, draw(st.sampled_from(["float32", "int64"])))
+    x = "x" + write_steps(steps)
+    code = f"{write_bases([base])}\n" + (
+        f"split_heads({x}, {asked})" if function == "split_heads" else f"merge_heads({x})"
+    )
+    extra = {"heads": asked} if function == "split_heads" else {}
+    return call(function, code, names, bases=(base,), tensors=((0, steps),), **extra)
+
+
+@number("1.7")
+@weight(1)
+def test_heads(agree: Agree) -> None:
+    """Splitting the last axis into heads is a view, and merging undoes it, in any layout."""
+    agree("views.split_heads", headed("split_heads"), exact)
+    agree("views.merge_heads", headed("merge_heads"), exact)

@@ -67,6 +67,17 @@ def sliding_windows(views: Any, bases: Any, tensors: Any, size: Any, step: Any) 
     return _values_and_sharing(views.sliding_windows(x, size, step), x)
 
 
+def split_heads(views: Any, bases: Any, tensors: Any, heads: Any) -> Any:
+    """See the elements of all heads, and whether they are the input's own."""
+    (x,) = _tensors(bases, tensors)
+    return _values_and_sharing(views.split_heads(x, heads), x)
+
+
+def merge_heads(views: Any, bases: Any, tensors: Any) -> Any:
+    """See the merged elements."""
+    return views.merge_heads(*_tensors(bases, tensors))
+
+
 def _seen(view: Any, views: Any) -> Any:
     if not isinstance(view, views.View):
         return view

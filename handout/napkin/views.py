@@ -225,3 +225,34 @@ def sliding_windows(x: torch.Tensor, size: int, step: int = 1) -> torch.Tensor:
     """
     # exercise 1.6: how many windows are there, and which two steps lead through them?
     raise NotImplementedError("1.6 sliding_windows: how many windows are there, and which two steps lead through them?")
+
+
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Return `x` with its last axis dealt out to `heads`, as a view.
+
+    split_heads(x, H)[..., h, s, d] = x[..., s, h * D + d], and nothing is copied.
+
+    Example: split_heads(torch.arange(8).view(2, 4), 2).tolist() -> [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
+    Shapes: x (..., S, E) -> (..., H, S, D), H = heads, D = E // H
+    Raises:
+        ValueError: `heads` is below 1 or does not divide E, or the rank of `x` is below 2; that message contains its
+            shape as a tuple.
+    Check: make grade ONLY=1.7
+    """
+    # exercise 1.7: which axis splits, into what order, and which two trade places?
+    raise NotImplementedError("1.7 split_heads: which axis splits, into what order, and which two trade places?")
+
+
+def merge_heads(x: torch.Tensor) -> torch.Tensor:
+    """Return `x` with its heads side by side in the last axis again.
+
+    merge_heads(x)[..., s, h * D + d] = x[..., h, s, d]: what split_heads did, undone. It may copy, and mostly must.
+
+    Example: merge_heads(torch.arange(8).view(2, 2, 2)).tolist() -> [[0, 1, 4, 5], [2, 3, 6, 7]]
+    Shapes: x (..., H, S, D) -> (..., S, H * D)
+    Raises:
+        ValueError: the rank of `x` is below 3; the message contains its shape as a tuple.
+    Check: make grade ONLY=1.7
+    """
+    # exercise 1.7: which two axes must stand side by side before they can become one?
+    raise NotImplementedError("1.7 merge_heads: which two axes must stand side by side before they can become one?")

@@ -304,3 +304,41 @@ def sliding_windows(x: torch.Tensor, size: int, step: int = 1) -> torch.Tensor:
     stride = x.stride()
     windows = (length - size) // step + 1
     return x.as_strided((*lead, windows, size), (*stride[:-1], stride[-1] * step, stride[-1]), x.storage_offset())
+
+
+def split_heads(x: torch.Tensor, heads: int) -> torch.Tensor:
+    """Return `x` with its last axis dealt out to `heads`, as a view.
+
+    split_heads(x, H)[..., h, s, d] = x[..., s, h * D + d], and nothing is copied.
+
+    Example: split_heads(torch.arange(8).view(2, 4), 2).tolist() -> [[[0, 1], [4, 5]], [[2, 3], [6, 7]]]
+    Shapes: x (..., S, E) -> (..., H, S, D), H = heads, D = E // H
+    Raises:
+        ValueError: `heads` is below 1 or does not divide E, or the rank of `x` is below 2; that message contains its
+            shape as a tuple.
+    Check: make grade ONLY=1.7
+    """
+    # exercise 1.7: which axis splits, into what order, and which two trade places?
+    if x.dim() < 2:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (S, E)")
+    width = x.shape[-1]
+    if heads < 1 or width % heads:
+        raise ValueError(f"heads {heads!r} do not divide the last axis of size {width}")
+    return x.view(*x.shape[:-1], heads, width // heads).transpose(-3, -2)
+
+
+def merge_heads(x: torch.Tensor) -> torch.Tensor:
+    """Return `x` with its heads side by side in the last axis again.
+
+    merge_heads(x)[..., s, h * D + d] = x[..., h, s, d]: what split_heads did, undone. It may copy, and mostly must.
+
+    Example: merge_heads(torch.arange(8).view(2, 2, 2)).tolist() -> [[0, 1, 4, 5], [2, 3, 6, 7]]
+    Shapes: x (..., H, S, D) -> (..., S, H * D)
+    Raises:
+        ValueError: the rank of `x` is below 3; the message contains its shape as a tuple.
+    Check: make grade ONLY=1.7
+    """
+    # exercise 1.7: which two axes must stand side by side before they can become one?
+    if x.dim() < 3:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (H, S, D)")
+    return x.transpose(-3, -2).flatten(-2)

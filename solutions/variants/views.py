@@ -626,3 +626,89 @@ def _windows(x: torch.Tensor, size: int, step: int) -> int:
     if step < 1:
         raise ValueError(f"step {step!r} is below 1")
     return (x.shape[-1] - size) // step + 1
+
+
+# 1.7 split_heads, merge_heads
+
+
+@misconception(
+    "1.7",
+    "split_heads",
+    "Each head gets every H-th number. Which of h and d runs fastest in h * D + d?",
+)
+def heads_run_fastest(x: torch.Tensor, heads: int) -> torch.Tensor:
+    return x.view(*x.shape[:-1], _head_size(x, heads), heads).movedim(-1, -3)
+
+
+@misconception(
+    "1.7",
+    "split_heads",
+    "The shape is right, the numbers are not: a head now holds whole rows. What does a reshape never change?",
+)
+def split_without_a_permute(x: torch.Tensor, heads: int) -> torch.Tensor:
+    size = _head_size(x, heads)
+    return x.reshape(*x.shape[:-2], heads, x.shape[-2], size)
+
+
+@misconception(
+    "1.7",
+    "split_heads",
+    "Axes 1 and 2 are the right pair for x of shape (B, S, E) only. From which end does their place not depend on x?",
+)
+def split_counts_axes_from_the_front(x: torch.Tensor, heads: int) -> torch.Tensor:
+    return x.view(*x.shape[:-1], heads, _head_size(x, heads)).transpose(1, 2)
+
+
+@misconception(
+    "1.7",
+    "merge_heads",
+    "The shape is right, the numbers are not. Which two axes stand side by side when they become one?",
+)
+def merge_without_a_permute(x: torch.Tensor) -> torch.Tensor:
+    if x.dim() < 3:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (H, S, D)")
+    *lead, heads, length, size = x.shape
+    return x.reshape(*lead, length, heads * size)
+
+
+@misconception(
+    "1.7",
+    "merge_heads",
+    "S and D trade places here. Which axis must stand next to D?",
+)
+def merge_transposes_the_wrong_pair(x: torch.Tensor) -> torch.Tensor:
+    if x.dim() < 3:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (H, S, D)")
+    *lead, heads, length, size = x.shape
+    return x.transpose(-2, -1).reshape(*lead, length, heads * size)
+
+
+@misconception(
+    "1.7",
+    "merge_heads",
+    "Right only where S equals H: the sizes were read before the axes traded places. What is the shape afterwards?",
+)
+def merge_takes_heads_for_positions(x: torch.Tensor) -> torch.Tensor:
+    if x.dim() < 3:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (H, S, D)")
+    *lead, heads, length, size = x.shape
+    return x.transpose(-3, -2).reshape(*lead, heads, length * size)
+
+
+@accepted(
+    "1.7",
+    "split_heads",
+    "All numbers are right. Your last step copied the whole tensor, S * E elements for each batch; the transposed view "
+    "before it shows the same and was free.",
+)
+def split_heads_copied(x: torch.Tensor, heads: int) -> torch.Tensor:
+    return x.view(*x.shape[:-1], heads, _head_size(x, heads)).transpose(-3, -2).contiguous()
+
+
+def _head_size(x: torch.Tensor, heads: int) -> int:
+    """Return the size of one head; ValueError where `heads` don't fit `x`."""
+    if x.dim() < 2:
+        raise ValueError(f"shape {tuple(x.shape)!r} has no axes (S, E)")
+    if heads < 1 or x.shape[-1] % heads:
+        raise ValueError(f"heads {heads!r} do not divide the last axis of size {x.shape[-1]}")
+    return x.shape[-1] // heads
