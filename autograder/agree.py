@@ -149,18 +149,14 @@ class Agree:
             closeness: what counts as the same answer.
             times: asks so many times the fresh cases of other questions, where more can go wrong.
         """
-
-        def ask(case: Case) -> None:
-            self._ask(probe, case, closeness)
-
         self._asked = {}
         count = times * self.fresh_cases
         stored = self.oracle.cases(self.check, probe)
         if stored is None:
-            draw(cases, count, self.seed, ask)
-        else:
-            for case in stored:
-                ask(case)
+            drawn: list[Case] = []  # before the first is asked: the first worker may still be importing
+            draw(cases, count, self.seed, drawn.append)
+        for case in drawn if stored is None else stored:
+            self._ask(probe, case, closeness)
         differing = [asked for asked in self._asked.values() if asked.difference is not None]
         if not differing:
             return

@@ -186,6 +186,17 @@ def frame_sizes(prefix: bytes, max_header_bytes: int = MAX_HEADER_BYTES) -> tupl
     return header_bytes, blob_bytes
 
 
+def missing_bytes(received: bytes | bytearray, max_header_bytes: int = MAX_HEADER_BYTES) -> int:
+    """Return how many bytes of a frame are still to come, at least; 0 when it is whole.
+
+    Raises: WireError for a length over the bounds.
+    """
+    if len(received) < PREFIX.size:
+        return PREFIX.size - len(received)
+    sizes = frame_sizes(bytes(received[: PREFIX.size]), max_header_bytes)
+    return max(0, PREFIX.size + sum(sizes) - len(received))
+
+
 def decode(header: bytes, blob: bytes) -> Message:
     """Return the message of a frame whose parts have been read.
 

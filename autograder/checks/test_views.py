@@ -9,18 +9,22 @@ from hypothesis import strategies as st
 
 from autograder.agree import Agree
 from autograder.checks import forbids
-from autograder.checks.strategies import (
+from autograder.checks.cases import (
     FEW_EMPTY,
     HUGE,
+    Draw,
     Shape,
     call,
-    chains,
-    illegal_steps,
-    layouts,
-    shapes,
-    strides,
-    targets,
-    views,
+    draw_chain,
+    draw_illegal_step,
+    draw_layout,
+    draw_shape,
+    draw_strides,
+    draw_target,
+    draw_view,
+    pick,
+    shuffled,
+    sometimes,
     write_bases,
     write_steps,
 )
@@ -82,11 +86,11 @@ def _same_field(field: str, expected: dict[str, Any], got: dict[str, Any], case:
 
 
 @st.composite
-def strides_of(draw: st.DrawFn) -> Case:
+def strides_of(draw: Draw) -> Case:
     """Draw a shape, now and then with a negative size."""
-    shape = draw(shapes(special=HUGE))
+    shape = draw_shape(draw, special=HUGE)
     names: tuple[object, ...] = ()
-    if shape and draw(st.sampled_from([False] * 7 + [True])):
+    if shape and sometimes(draw, 8):
         shape, names = (*shape[:-1], -2), (-2,)
     return call("contiguous_strides", f"contiguous_strides({shape})", names, shape=shape)
 
@@ -100,13 +104,13 @@ def test_contiguous_strides(agree: Agree) -> None:
 
 
 @st.composite
-def elements(draw: st.DrawFn) -> Case:
+def elements(draw: Draw) -> Case:
     """Draw strides, an offset and an index, now and then of another length."""
-    shape = draw(shapes(special=HUGE))
-    stride, offset = draw(strides(shape)), draw(st.sampled_from([0, 1, 6]))
-    index = tuple(draw(st.integers(0, max(0, min(size, 9) - 1))) for size in shape)
+    shape = draw_shape(draw, special=HUGE)
+    stride, offset = draw_strides(draw, shape), pick(draw, [0, 1, 6])
+    index = tuple(pick(draw, range(max(1, min(size, 9)))) for size in shape)
     names: tuple[object, ...] = ()
-    if draw(st.sampled_from([False] * 7 + [True])):
+    if sometimes(draw, 8):
         index = (*index, 1)
         names = (index, stride)
     code = f"storage_index({stride}, {offset}, {index})"
@@ -122,21 +126,21 @@ def test_storage_index(agree: Agree) -> None:
 
 
 @st.composite
-def strided_shapes(draw: st.DrawFn) -> Case:
+def strided_shapes(draw: Draw) -> Case:
     """Draw a shape with strides: contiguous, so but for a dimension, without elements, or any."""
-    shape = draw(shapes(special=HUGE))
-    kind = draw(st.sampled_from(["any", "permuted", "dense", "size 1", "empty", "padded", "illegal"]))
+    shape = draw_shape(draw, special=HUGE)
+    kind = pick(draw, ["any", "permuted", "dense", "size 1", "empty", "padded", "illegal"])
     if kind in ("size 1", "empty"):
-        dim = draw(st.integers(0, len(shape)))
+        dim = pick(draw, range(len(shape) + 1))
         shape = (*shape[:dim], 1 if kind == "size 1" else 0, *shape[dim:])
-    order = draw(st.permutations(range(len(shape)))) if kind == "permuted" else range(len(shape))
-    padded = draw(st.integers(0, max(0, len(shape) - 1))) if kind == "padded" else -1
+    order = shuffled(draw, range(len(shape))) if kind == "permuted" else range(len(shape))
+    padded = pick(draw, range(max(1, len(shape)))) if kind == "padded" else -1
     steps, apart = [0] * len(shape), 1
     for dim in reversed(order):
-        steps[dim] = draw(st.sampled_from([apart, 17, 0])) if shape[dim] == 1 else apart
+        steps[dim] = pick(draw, [apart, 17, 0]) if shape[dim] == 1 else apart
         apart *= 2 * shape[dim] if dim == padded else shape[dim]
     if kind == "any":
-        steps = list(draw(strides(shape)))
+        steps = list(draw_strides(draw, shape))
     names: tuple[object, ...] = ()
     if kind == "illegal":
         steps = steps[1:] if steps else [1]
@@ -158,14 +162,14 @@ def _view(view: dict[str, Any]) -> str:
 
 
 @st.composite
-def operations(draw: st.DrawFn) -> Case:
+def operations(draw: Draw) -> Case:
     """Draw a view and up to five operations, the last now and then illegal."""
-    view = draw(views(FEW_EMPTY))  # of a view without elements only the shape could be compared
-    illegal = draw(st.sampled_from([False, False, True]))
-    steps, shape = draw(chains(view["shape"], max_steps=1 if illegal else 4))
+    view = draw_view(draw, FEW_EMPTY)  # of a view without elements only the shape could be compared
+    illegal = sometimes(draw, 3)
+    steps, shape = draw_chain(draw, view["shape"], max_steps=1 if illegal else 4)
     names: tuple[object, ...] = ()
     if illegal:
-        last, names = draw(illegal_steps(shape))
+        last, names = draw_illegal_step(draw, shape)
         steps = (*steps, last)
     written = "".join(f".{name}({', '.join(map(repr, arguments))})" for name, arguments in steps)
     return call("View", _view(view) + written, names, view=view, steps=steps)
@@ -180,15 +184,15 @@ def test_view_operations(agree: Agree) -> None:
 
 
 @st.composite
-def reshapes(draw: st.DrawFn) -> Case:
+def reshapes(draw: Draw) -> Case:
     """Draw a view and a shape for it, now and then one that cannot be."""
-    view = draw(views())
-    shape = draw(targets(view["shape"]))
+    view = draw_view(draw)
+    shape = draw_target(draw, view["shape"])
     names: tuple[object, ...] = ()
     old = view["shape"]
-    if draw(st.sampled_from([False, True] if 0 in old else [False] * 4 + [True])):
+    if sometimes(draw, 2 if 0 in old else 5):
         unsolvable = [(0, -1), (-1, 2, 0)] if 0 in old else [(*old, 2, 0, -1), (11, *old, 13), (13, 11, -1)]
-        shape = draw(st.sampled_from([*unsolvable, (*shape, -1, -1), (*shape, -2)]))
+        shape = pick(draw, [*unsolvable, (*shape, -1, -1), (*shape, -2)])
         names = (shape,)
     return call("View", f"{_view(view)}.reshape({shape})", names, view=view, shape=shape)
 
@@ -202,16 +206,16 @@ def test_reshape(agree: Agree) -> None:
 
 
 @st.composite
-def stored(draw: st.DrawFn, function: str, count: int) -> Case:
+def stored(draw: Draw, function: str, count: int) -> Case:
     """Draw up to two bases and some tensors that are views or copies of them."""
     # A storage without bytes is nobody's: whether two of them are the same has no answer worth a point.
-    sizes = [tuple(size or 6 for size in draw(shapes(max_rank=3))) for _ in range(draw(st.sampled_from([1, 2])))]
-    bases = [("zeros", shape, draw(st.sampled_from(DTYPES))) for shape in sizes]
+    sizes = [tuple(size or 6 for size in draw_shape(draw, max_rank=3)) for _ in range(pick(draw, [1, 2]))]
+    bases = [("zeros", shape, pick(draw, DTYPES)) for shape in sizes]
     tensors, written = [], []
-    for _ in range(count if function != "storage_bytes" else draw(st.integers(0, count))):
-        place = draw(st.integers(0, len(bases) - 1))
-        steps, shape = draw(chains(bases[place][1], max_steps=2, negative_dims=False))
-        if 0 not in shape and draw(st.sampled_from([False, False, False, True])):
+    for _ in range(count if function != "storage_bytes" else pick(draw, range(count + 1))):
+        place = pick(draw, range(len(bases)))
+        steps, shape = draw_chain(draw, bases[place][1], max_steps=2, negative_dims=False)
+        if 0 not in shape and sometimes(draw, 4):
             steps = (*steps, ("clone", ()))
         tensors.append((place, steps))
         written.append("xyz"[place] + write_steps(steps))
@@ -240,18 +244,17 @@ def test_storage_bytes(agree: Agree) -> None:
     agree("views.storage_bytes", stored("storage_bytes", 3), exact)
 
 
-@st.composite
-def strided_tensors(draw: st.DrawFn) -> tuple[dict[str, Any], str, str, Shape]:
+def draw_tensor(draw: Draw) -> tuple[dict[str, Any], str, str, Shape]:
     """Draw a tensor of distinct numbers in some layout: its making, the code for it, its name there, and its shape."""
-    base = ("arange", draw(shapes()), draw(st.sampled_from(["float32", "float64", "int64"])))
-    steps, shape = draw(chains(base[1], max_steps=3, negative_dims=False))
+    base = ("arange", draw_shape(draw), pick(draw, ["float32", "float64", "int64"]))
+    steps, shape = draw_chain(draw, base[1], max_steps=3, negative_dims=False)
     return {"bases": (base,), "tensors": ((0, steps),)}, write_bases([base]), "x" + write_steps(steps), shape
 
 
 @st.composite
-def matrices(draw: st.DrawFn) -> Case:
+def matrices(draw: Draw) -> Case:
     """Draw a tensor to take the diagonal of."""
-    made, bases, x, shape = draw(strided_tensors())
+    made, bases, x, shape = draw_tensor(draw)
     return call("diagonal", f"{bases}\ndiagonal({x})", (shape,) if len(shape) < 2 else (), **made)
 
 
@@ -264,16 +267,16 @@ def test_diagonal(agree: Agree) -> None:
 
 
 @st.composite
-def windowed(draw: st.DrawFn) -> Case:
+def windowed(draw: Draw) -> Case:
     """Draw a tensor and windows for it, now and then impossible ones."""
-    made, bases, x, shape = draw(strided_tensors())
+    made, bases, x, shape = draw_tensor(draw)
     length = shape[-1] if shape else 1
-    size, step = draw(st.integers(1, max(1, length))), draw(st.integers(1, 4))
+    size, step = pick(draw, range(1, max(2, length + 1))), pick(draw, [1, 2, 3, 4])
     names: tuple[object, ...] = () if shape else (shape,)
     if length == 0:
         names = (size,)
-    elif shape and draw(st.sampled_from([False] * 5 + [True])):
-        size, step, wrong = draw(st.sampled_from([(0, 1, 0), (length + 1, 1, length + 1), (1, 0, 0), (-1, 1, -1)]))
+    elif shape and sometimes(draw, 6):
+        size, step, wrong = pick(draw, [(0, 1, 0), (length + 1, 1, length + 1), (1, 0, 0), (-1, 1, -1)])
         names = (wrong,)
     return call(
         "sliding_windows", f"{bases}\nsliding_windows({x}, {size}, {step})", names, **made, size=size, step=step
@@ -289,18 +292,18 @@ def test_sliding_windows(agree: Agree) -> None:
 
 
 @st.composite
-def headed(draw: st.DrawFn, function: str) -> Case:
+def headed(draw: Draw, function: str) -> Case:
     """Draw a tensor with heads to split or to merge, in some layout."""
-    front = draw(shapes(min_rank=1, max_rank=2))
-    heads, width = draw(st.sampled_from([(2, 3), (3, 2), (1, 4), (2, 1), (4, 3), (3, 0)]))
+    front = draw_shape(draw, min_rank=1, max_rank=2)
+    heads, width = pick(draw, [(2, 3), (3, 2), (1, 4), (2, 1), (4, 3), (3, 0)])
     shape = (*front, heads * width) if function == "split_heads" else (*front[:-1], heads, front[-1], width)
     names: tuple[object, ...] = ()
     asked = heads
-    if function == "split_heads" and width and draw(st.sampled_from([False] * 5 + [True])):
-        asked = draw(st.sampled_from([heads * width + 1, 0, -1]))
+    if function == "split_heads" and width and sometimes(draw, 6):
+        asked = pick(draw, [heads * width + 1, 0, -1])
         names = (asked,)
-    base_shape, steps = draw(layouts(shape))
-    base = ("arange", base_shape, draw(st.sampled_from(["float32", "int64"])))
+    base_shape, steps = draw_layout(draw, shape)
+    base = ("arange", base_shape, pick(draw, ["float32", "int64"]))
     x = "x" + write_steps(steps)
     code = f"{write_bases([base])}\n" + (
         f"split_heads({x}, {asked})" if function == "split_heads" else f"merge_heads({x})"

@@ -30,6 +30,7 @@ from autograder.sandbox.confine import clean_environment
 from autograder.sandbox.job import MIB, Job, Limits
 
 WORKER_USER = 40001  # uid and gid that no distribution gives to anybody
+READ_BYTES = 1 << 16  # most answers come whole
 READY_S = 120.0  # for a first import of torch from a cold disk
 
 
@@ -186,22 +187,18 @@ class Worker:
         self._ready = True
 
     def _receive(self, until: float) -> wire.Message:
-        header_bytes, blob_bytes = wire.frame_sizes(self._read(wire.PREFIX.size, until))
-        return wire.decode(self._read(header_bytes, until), self._read(blob_bytes, until))
-
-    def _read(self, size: int, until: float) -> bytes:
-        """Return exactly so many bytes; one deadline for all, so that a trickle gains nothing."""
-        buffer = bytearray()
-        while len(buffer) < size:
+        """Return the next message; one deadline for all its bytes, so that a trickle gains nothing."""
+        received = bytearray()
+        while missing := wire.missing_bytes(received):
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
             self._data.settimeout(left)
-            chunk = self._data.recv(min(size - len(buffer), MIB))
+            chunk = self._data.recv(min(max(missing, READ_BYTES), MIB))
             if not chunk:
                 raise EOFError
-            buffer += chunk
-        return bytes(buffer)
+            received += chunk
+        return wire.decode_frame(bytes(received))
 
     def _over_output(self) -> wire.OverLimit | None:
         return wire.OverLimit("output", f"{self._job.limits.output_bytes // MIB} MB") if self._output.flooded else None

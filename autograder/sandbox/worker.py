@@ -15,20 +15,19 @@ from autograder.sandbox.guard import Guard, place
 from autograder.sandbox.job import MIB, Job
 from autograder.sandbox.values import to_torch, to_value, type_name
 from autograder.wire import (
-    PREFIX,
     Ask,
-    Message,
     Observation,
     OverLimit,
     Raised,
     Returned,
     WireError,
-    decode,
+    decode_frame,
     encode,
-    frame_sizes,
+    missing_bytes,
 )
 
 READY = encode(Returned("ready"))  # said before any code of the student's has run
+READ_BYTES = 1 << 16  # most questions come whole
 MAX_MESSAGE = 2000  # characters kept of an exception's text
 MAX_FRAMES = 8  # of a traceback: the outermost and the innermost half
 
@@ -50,17 +49,15 @@ def run(data_fd: int, output_fd: int, job: Job, parent: int) -> NoReturn:
 
 
 def _receive(data: socket.socket) -> Ask | None:
-    prefix = _read(data, PREFIX.size)
-    if not prefix:
-        return None
-    header_bytes, blob_bytes = frame_sizes(prefix)
-    message: Message = decode(_read(data, header_bytes), _read(data, blob_bytes))
+    received = bytearray()
+    while missing := missing_bytes(received):
+        chunk = data.recv(max(missing, READ_BYTES))
+        if not chunk:
+            return None
+        received += chunk
+    message = decode_frame(bytes(received))
     assert isinstance(message, Ask), message
     return message
-
-
-def _read(data: socket.socket, size: int) -> bytes:
-    return data.recv(size, socket.MSG_WAITALL) if size else b""
 
 
 def _frame(observation: Observation) -> bytes:

@@ -1,25 +1,48 @@
 """Draws shapes, strides, views and tensors, and writes down the code that makes the same ones.
 
 Sizes of a shape are pairwise distinct, so that a swapped axis shows; now and then one is 1 or 0, or so large that
-nobody could visit every element. Hypothesis shrinks towards what stands first in a list: there stands the plainest.
+nobody could visit every element. Everything is drawn as a place in a list, and Hypothesis shrinks towards the first:
+there stands the plainest.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
 from autograder.judge import Case
 
-HUGE = (*[None] * 3, 1, 1, 1, 0, 0, 10**6)  # for metadata alone
-FEW_EMPTY = (*[None] * 4, 1, 1, 1, 1, 1, 0, 10**6)
-OPERATIONS = ("slice", "select", "permute", "expand")
-
+Draw = st.DrawFn
+Option = TypeVar("Option")
 Shape = tuple[int, ...]
-Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # (name, arguments) each
+Steps = tuple[tuple[str, tuple[Any, ...]], ...]  # operations, (name, arguments) each
+
+OPERATIONS = ("slice", "select", "permute", "expand")
+# What one size of a shape may be instead of what was drawn; None leaves it.
+SPECIAL = (None, None, None, 1, 1, 1, 0, 0)
+HUGE = (*SPECIAL, 10**6)  # for metadata alone
+FEW_EMPTY = (None, None, None, None, 1, 1, 1, 1, 1, 0, 10**6)
+
+_PLACES = [st.integers(0, last) for last in range(64)]  # made once: to make a strategy takes longer than to draw
+
+
+def pick(draw: Draw, options: Sequence[Option]) -> Option:
+    """Draw one of some options."""
+    return options[draw(_PLACES[len(options) - 1])]
+
+
+def sometimes(draw: Draw, one_in: int) -> bool:
+    """Draw whether something happens that does once in so many times."""
+    return draw(_PLACES[one_in - 1]) == one_in - 1
+
+
+def shuffled(draw: Draw, items: Sequence[Option]) -> list[Option]:
+    """Draw an order; the plainest is the one given."""
+    left = list(items)
+    return [left.pop(draw(_PLACES[len(left) - 1])) for _ in items]
 
 
 def call(imports: str, expression: str, names: Sequence[object] = (), **args: Any) -> Case:
@@ -27,108 +50,93 @@ def call(imports: str, expression: str, names: Sequence[object] = (), **args: An
     return Case(f"from napkin.views import {imports}\n{expression}", args, tuple(map(repr, names)))
 
 
-@st.composite
-def shapes(
-    draw: st.DrawFn, min_rank: int = 0, max_rank: int = 4, special: Sequence[int | None] = (*[None] * 3, 1, 1, 1, 0, 0)
-) -> Shape:
-    """Draw a shape; of rank 2 and 3 most often, since smaller ones hide most mistakes.
-
-    Args:
-        special: what one of its sizes may be instead of what was drawn; None leaves it.
-    """
-    rank = draw(st.sampled_from([rank for rank in (2, 3, 1, 0, 2, 3, 3, 4) if min_rank <= rank <= max_rank]))
-    sizes = draw(st.permutations([2, 3, 4, 5, 7]))[:rank]
-    size = draw(st.sampled_from(special))
+def draw_shape(draw: Draw, min_rank: int = 0, max_rank: int = 4, special: Sequence[int | None] = SPECIAL) -> Shape:
+    """Draw a shape; of rank 2 and 3 most often, since smaller ones hide most mistakes."""
+    rank = pick(draw, [rank for rank in (2, 3, 1, 0, 2, 3, 3, 4) if min_rank <= rank <= max_rank])
+    sizes = shuffled(draw, [2, 3, 4, 5, 7])[:rank]
+    size = pick(draw, special)
     if size is not None and rank:
-        sizes[draw(st.integers(0, rank - 1))] = size
+        sizes[pick(draw, range(rank))] = size
     return tuple(sizes)
 
 
-@st.composite
-def strides(draw: st.DrawFn, shape: Shape) -> Shape:
+def draw_strides(draw: Draw, shape: Shape) -> Shape:
     """Draw strides for a shape: of its dimensions in some order, now and then with gaps or repeated elements."""
     stride, apart = [0] * len(shape), 1
-    order = draw(st.permutations(range(len(shape)))) if draw(st.booleans()) else range(len(shape))
-    for dim in reversed(order):
+    dims = range(len(shape))
+    for dim in reversed(shuffled(draw, dims) if sometimes(draw, 2) else dims):
         if shape[dim] == 1:  # nobody steps along it, so its stride can be anything
-            stride[dim] = draw(st.sampled_from([apart, 17, 0]))
+            stride[dim] = pick(draw, [apart, 17, 0])
             continue
-        kind = draw(st.sampled_from(["dense", "dense", "dense", "dense", "gap", "repeated"]))
+        kind = pick(draw, ["dense", "dense", "dense", "dense", "gap", "repeated"])
         stride[dim] = 0 if kind == "repeated" else apart
         apart *= 1 if kind == "repeated" else max(1, shape[dim]) * (2 if kind == "gap" else 1)
     return tuple(stride)
 
 
-@st.composite
-def views(draw: st.DrawFn, special: Sequence[int | None] = HUGE) -> dict[str, Any]:
+def draw_view(draw: Draw, special: Sequence[int | None] = HUGE) -> dict[str, Any]:
     """Draw the three fields of a view."""
-    shape = draw(shapes(special=special))
-    return {"shape": shape, "stride": draw(strides(shape)), "offset": draw(st.sampled_from([0, 0, 1, 6]))}
+    shape = draw_shape(draw, special=special)
+    return {"shape": shape, "stride": draw_strides(draw, shape), "offset": pick(draw, [0, 0, 1, 6])}
 
 
-@st.composite
-def chains(draw: st.DrawFn, shape: Shape, max_steps: int = 5, negative_dims: bool = True) -> tuple[Steps, Shape]:
+def draw_chain(draw: Draw, shape: Shape, max_steps: int, negative_dims: bool = True) -> tuple[Steps, Shape]:
     """Draw operations that are legal one after the other, and the shape after the last."""
     steps = []
-    for _ in range(draw(st.integers(0, max_steps))):
-        legal = [name for name in OPERATIONS if shape or name in ("permute", "expand")]
-        name = draw(st.sampled_from([name for name in legal if name != "select" or 0 not in shape]))
-        arguments, shape = draw(_STEPS[name](shape))
-        if name in ("slice", "select") and negative_dims and draw(st.booleans()):
-            arguments = (arguments[0] - len(shape) - (name == "select"), *arguments[1:])
+    for _ in range(pick(draw, range(max_steps + 1))):
+        names = [name for name in OPERATIONS if shape or name in ("permute", "expand")]
+        name = pick(draw, [name for name in names if name != "select" or 0 not in shape])
+        arguments, after = _STEPS[name](draw, shape)
+        if name in ("slice", "select") and negative_dims and sometimes(draw, 2):
+            arguments = (arguments[0] - len(shape), *arguments[1:])
         steps.append((name, arguments))
+        shape = after
     return tuple(steps), shape
 
 
-@st.composite
-def _slices(draw: st.DrawFn, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
-    dim = draw(st.integers(0, len(shape) - 1))
-    size, step = shape[dim], draw(st.sampled_from([1, 2, 2, 3]))
+def _slice(draw: Draw, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
+    dim = pick(draw, range(len(shape)))
+    size, step = shape[dim], pick(draw, [1, 2, 2, 3])
     most = min(7, (size + step - 1) // step)
     # Known first; the bounds are made to give it. Seldom 0: a view without elements shows nothing of what follows.
-    length = draw(st.sampled_from([length for length in (2, 3, 1, 7, 4, 2, 3, 2, 3, 0) if length <= most]))
-    start = draw(st.integers(0, max(0, size - 1 - (length - 1) * step)))
-    stop = start + (length - 1) * step + 1 + draw(st.integers(0, step - 1)) if length else draw(st.integers(0, start))
+    length = pick(draw, [length for length in (2, 3, 1, 7, 4, 2, 3, 2, 3, 0) if length <= most])
+    start = pick(draw, range(min(8, max(1, size - (length - 1) * step))))
+    stop = start + (length - 1) * step + 1 + pick(draw, range(step)) if length else pick(draw, range(start + 1))
     stops: list[int | None] = [stop, stop - size] if stop < size else [stop]
     if length and start + length * step >= size:
         stops += [None, size + 3]
-    starts: list[int | None] = [start, start - size, None] if start == 0 < size else [start]
-    if 0 < start < size:
-        starts.append(start - size)
-    arguments = (dim, draw(st.sampled_from(starts)), draw(st.sampled_from(stops)), step)
+    starts: list[int | None] = [start, start - size] if start < size else [start]
+    starts += [None] if start == 0 else []
+    arguments = (dim, pick(draw, starts), pick(draw, stops), step)
     return arguments, (*shape[:dim], length, *shape[dim + 1 :])
 
 
-@st.composite
-def _selects(draw: st.DrawFn, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
-    dim = draw(st.integers(0, len(shape) - 1))
-    index = draw(st.integers(-min(5, shape[dim]), min(5, shape[dim]) - 1))
-    return (dim, index), shape[:dim] + shape[dim + 1 :]
+def _select(draw: Draw, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
+    dim = pick(draw, range(len(shape)))
+    most = min(5, shape[dim])
+    return (dim, pick(draw, [*range(most), *range(-1, -most - 1, -1)])), shape[:dim] + shape[dim + 1 :]
 
 
-@st.composite
-def _permutes(draw: st.DrawFn, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
-    order = draw(st.permutations(range(len(shape))))
-    dims = tuple(dim - len(shape) if draw(st.sampled_from([False, False, True])) else dim for dim in order)
+def _permute(draw: Draw, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
+    order = shuffled(draw, range(len(shape)))
+    dims = tuple(dim - len(shape) if sometimes(draw, 3) else dim for dim in order)
     return (dims,), tuple(shape[dim] for dim in order)
 
 
-@st.composite
-def _expands(draw: st.DrawFn, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
-    grown = tuple(draw(st.sampled_from([4, 1, 6, 8, 4, 6, 0])) if size == 1 else size for size in shape)
-    front = draw(st.lists(st.sampled_from([6, 1, 8]), max_size=1 if len(shape) < 5 else 0))
+def _expand(draw: Draw, shape: Shape) -> tuple[tuple[Any, ...], Shape]:
+    grown = tuple(pick(draw, [4, 1, 6, 8, 4, 6, 0]) if size == 1 else size for size in shape)
+    front = pick(draw, [(), (6,), (1,)]) if len(shape) < 5 else ()
     return ((*front, *grown),), (*front, *grown)
 
 
-_STEPS = {"slice": _slices, "select": _selects, "permute": _permutes, "expand": _expands}
+_STEPS = {"slice": _slice, "select": _select, "permute": _permute, "expand": _expand}
 
 
-@st.composite
-def illegal_steps(draw: st.DrawFn, shape: Shape) -> tuple[tuple[str, tuple[Any, ...]], tuple[object, ...]]:
+def draw_illegal_step(draw: Draw, shape: Shape) -> tuple[tuple[str, tuple[Any, ...]], tuple[object, ...]]:
     """Draw an operation that this shape does not allow, and what its error may name."""
     rank = len(shape)
-    beyond = draw(st.sampled_from([rank, -rank - 1, rank + 2]))
-    name = draw(st.sampled_from(OPERATIONS))
+    beyond = pick(draw, [rank, -rank - 1, rank + 2])
+    name = pick(draw, OPERATIONS)
     options: list[tuple[tuple[Any, ...], tuple[object, ...]]]  # arguments, and what the error may name
     if name == "slice":
         options = [((beyond, 0, 1, 1), (beyond,))]
@@ -146,33 +154,32 @@ def illegal_steps(draw: st.DrawFn, shape: Shape) -> tuple[tuple[str, tuple[Any, 
         wrong = [(*shape[:dim], size + 3, *shape[dim + 1 :]) for dim, size in enumerate(shape) if size != 1]
         wrong += [shape[1:]] if rank else []
         options = [((bad,), (bad,)) for bad in [*wrong, *wrong, (*shape[:-1], -2)]]
-    arguments, names = draw(st.sampled_from(options))
+    arguments, names = pick(draw, options)
     return (name, arguments), names
 
 
-@st.composite
-def targets(draw: st.DrawFn, shape: Shape) -> Shape:
+def draw_target(draw: Draw, shape: Shape) -> Shape:
     """Draw a shape of as many elements: neighbours merged, a size split, regrouped; now and then with 1s or a -1."""
     target = list(shape)
-    for _ in range(draw(st.sampled_from([1, 2, 0]))):
-        dim = draw(st.integers(0, max(0, len(target) - 1)))
-        if draw(st.booleans()) and len(target) > 1:
+    for _ in range(pick(draw, [1, 2, 0])):
+        dim = pick(draw, range(max(1, len(target))))
+        if sometimes(draw, 2) and len(target) > 1:
             dim = min(dim, len(target) - 2)
             target[dim : dim + 2] = [target[dim] * target[dim + 1]]
         elif target and (factors := _primes(target[dim])):
-            cut = draw(st.integers(0, len(factors)))
+            cut = pick(draw, range(len(factors) + 1))
             target[dim : dim + 1] = [math.prod(factors[:cut]), math.prod(factors[cut:])]
-    rest = draw(st.sampled_from(["as it is", "no 1s", "flat", "another 1", "regrouped"]))
+    rest = pick(draw, ["as it is", "no 1s", "flat", "another 1", "regrouped"])
     if rest == "no 1s":
         target = [size for size in target if size != 1]
     elif rest == "flat":
         target = [math.prod(target)]
     elif rest == "another 1":
-        target.insert(draw(st.integers(0, len(target))), 1)
+        target.insert(pick(draw, range(len(target) + 1)), 1)
     elif rest == "regrouped":
-        target = draw(st.permutations(target))
-    if target and draw(st.sampled_from([False, False, True])):
-        dim = draw(st.integers(0, len(target) - 1))
+        target = shuffled(draw, target)
+    if target and sometimes(draw, 3):
+        dim = pick(draw, range(len(target)))
         if math.prod(target[:dim] + target[dim + 1 :]) > 0:
             target[dim] = -1
     return tuple(target)
@@ -188,15 +195,13 @@ def _primes(size: int) -> list[int]:
     return factors
 
 
-@st.composite
-def layouts(draw: st.DrawFn, shape: Shape) -> tuple[Shape, Steps]:
+def draw_layout(draw: Draw, shape: Shape) -> tuple[Shape, Steps]:
     """Draw a shape and the operations that lead from a tensor of it to one of the shape wanted."""
-    order = draw(st.permutations(range(len(shape))))
+    order = shuffled(draw, range(len(shape)))
     wide, steps = list(shape), []
     for dim, size in enumerate(shape):
-        gap = draw(st.sampled_from([None, None, None, (1, 1), (0, 2), (1, 2)]))
-        if gap is not None:
-            start, step = gap
+        start, step = pick(draw, [(0, 1), (0, 1), (0, 1), (1, 1), (0, 2), (1, 2)])
+        if (start, step) != (0, 1):
             wide[dim] = start + size * step
             steps.append(("slice", (dim, start, None, step)))
     back = tuple(order.index(dim) for dim in range(len(shape)))
@@ -210,10 +215,10 @@ def write_steps(steps: Steps) -> str:
     for name, arguments in steps:
         if name == "slice":
             dim, start, stop, step = arguments
-            bounds = [
-                f"{'' if start is None else start}:{'' if stop is None else stop}" + (f":{step}" if step != 1 else "")
-            ]
-            written.append(f"[{', '.join([':'] * dim + bounds)}]")
+            bounds = f"{'' if start is None else start}:{'' if stop is None else stop}" + (
+                f":{step}" if step != 1 else ""
+            )
+            written.append(f"[{', '.join([':'] * dim + [bounds])}]")
         else:
             written.append(f".{name}({', '.join(map(repr, arguments))})")
     return "".join(written)
