@@ -28,7 +28,7 @@ format: $(READY) ## put the sources into the one format
 	@$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
 
 handout: $(READY) ## make the students' stubs and recorded answers from the solutions
-	@$(RUN) handout
+	@$(RUN) handout && cp constraints.txt handout/
 
 audit: $(READY) ## prove the checks: grade every known right and wrong solution
 	@$(RUN) audit $(if $(SEED),--seed $(SEED))

@@ -22,6 +22,7 @@ from autograder.oracle import Oracle, case_key
 from autograder.result import Check, Feedback
 from autograder.sandbox.host import Worker
 from autograder.settings import Budget
+from autograder.shortcuts import Use
 from autograder.wire import (
     Ask,
     Died,
@@ -90,13 +91,22 @@ class Clock:
 class Student:
     """The code under test, in a worker of this check's own."""
 
-    def __init__(self, check: Check, start: Callable[[], Worker], clock: Clock) -> None:
-        self._check, self._start, self._clock = check, start, clock
+    def __init__(
+        self, check: Check, start: Callable[[], Worker], find_shortcut: Callable[[Check], Use | None], clock: Clock
+    ) -> None:
+        self._check, self._start, self._find_shortcut, self._clock = check, start, find_shortcut, clock
         self._worker: Worker | None = None
         self._printed = ""
 
     def observe(self, probe: str, case: Case) -> Observation:
-        """Return what the probe saw on a case; a worker that failed to answer is replaced by a fresh one."""
+        """Return what the probe saw on a case; a worker that failed to answer is replaced by a fresh one.
+
+        Raises: NotJudged when there is no time for the check, Disagreement when its source uses what is forbidden.
+        """
+        if self._worker is None:
+            self._clock.start_check()
+            if (use := self._find_shortcut(self._check)) is not None:
+                raise Disagreement(Feedback(message=f"{use.name} may not be used in this exercise; {use.where} uses it"))
         if self._worker is None or not self._worker.alive:
             self._worker = self._start()
         left = self._clock.left()
@@ -163,11 +173,11 @@ class Agree:
         if (form := self._seen_as("accepted", probe, closeness)) is not None:
             self.note = form.text
             return
-        all_asked = len(self._asked)
-        smallest = min(differing, key=lambda asked: len(asked.case.code))
+        told = f"{len(differing)} of {len(self._asked)} cases differ"
+        smallest = differing[0]
         if stored is None:
             smallest = self._shrink(probe, cases, closeness, count) or smallest
-        self._disagree(probe, closeness, smallest, f"{len(differing)} of {all_asked} cases differ")
+        self._disagree(probe, closeness, smallest, told)
 
     def _ask(self, probe: str, case: Case, closeness: Closeness) -> _Asked:
         key = case_key(probe, case)
@@ -231,6 +241,7 @@ class Agree:
 
     def _disagree(self, probe: str, closeness: Closeness, shown: _Asked, message: str) -> NoReturn:
         hint = self._hint(probe, closeness, shown)
+        self.student.end()  # asked once more in a fresh worker, whose output is this case's alone
         again = self.student.observe(probe, shown.case)
         if (
             isinstance(again, Returned | Raised)

@@ -17,7 +17,7 @@ import pytest
 from autograder.agree import Clock
 from autograder.catalogue import read_checks, selects
 from autograder.oracle import Live, Oracle, Recorded
-from autograder.plugin import OURS, GradingPlugin, check_id
+from autograder.plugin import GradingPlugin, check_id
 from autograder.result import Check, Feedback, Outcome, Result
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
@@ -26,6 +26,7 @@ from autograder.submission import SubmissionError, read_submission, stage
 
 NOT_REACHED = "not reached"
 NOT_ASKED_FOR = "not asked for"
+NOT_LOADED = "the check could not be loaded, or the grading ended before it"
 GRACE_S = 60.0  # after a check's own budget, before pytest-timeout takes the grader itself to hang
 
 
@@ -140,7 +141,7 @@ class Run:
                 if status == pytest.ExitCode.INTERRUPTED:
                     self._ended(_unjudged(outcome.check, "interrupted"))
                 else:
-                    self._ended(Outcome(outcome.check, "our fault", feedback=Feedback(message=OURS)))
+                    self._ended(Outcome(outcome.check, "our fault", feedback=Feedback(message=NOT_LOADED)))
         staff_notes = (*self._result.staff_notes, *faults)
         interrupted = status == pytest.ExitCode.INTERRUPTED
         self._result = replace(self._result, staff_notes=staff_notes, seconds=seconds, complete=not interrupted)

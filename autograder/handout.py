@@ -7,6 +7,7 @@ import io
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
@@ -19,21 +20,26 @@ from autograder.drawing import draw
 from autograder.files import write_aside
 from autograder.grade import run_pytest
 from autograder.judge import Case, Closeness, compare
-from autograder.oracle import Entry, Live, case_key, write_recorded
+from autograder.oracle import Entry, Live, write_recorded
 from autograder.plugin import check_id, item_id
 from autograder.result import Check
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
+from autograder.wire import Raised, Value
 
 MARKER = re.compile(r"# exercise (?P<number>[0-9.]+): (?P<question>.+)")
 POINTS = ("<!-- points: made by make handout -->\n", "<!-- end of points -->")
-POOL = 300  # cases drawn per question, from which the recorded ones are chosen
+POOL = 200  # cases drawn per question, from which the recorded ones are chosen
 KEPT = 24  # cases kept per question beside those that tell solutions apart
 RECORD_SEED = 2  # any number: it makes the file the same each time
 
 
 class HandoutError(Exception):
     """The solutions cannot be made into a handout."""
+
+
+class _Differs(Exception):
+    """Tells Hypothesis that a case tells two solutions apart."""
 
 
 def write_handout(solutions: Path, handout: Path, policy: Settings) -> list[Path]:
@@ -173,13 +179,32 @@ class _Recording:
     variants: dict[str, Variant]  # by their place in the file
 
     def __call__(self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, times: int = 1) -> None:
-        oracle = self.recorder.oracle
-        drawn: dict[bytes, Case] = {}
-        draw(cases, times * POOL, RECORD_SEED, lambda case: drawn.update({case_key(probe, case): case}))
-        pool = [self._entry(probe, case) for case in drawn.values()]
-        oracle.dismiss()
-        pool.sort(key=lambda entry: (len(entry.case.code), entry.case.code))
-        self.recorder.entries += choose(pool, list(self.variants), closeness)
+        drawn: list[Case] = []
+        draw(cases, times * POOL, RECORD_SEED, drawn.append)
+        known = self.variants.values()
+        least = [case for v in known if (case := self._least(probe, cases, closeness, v)) is not None]
+        # The plainest of all first, then the least that catches each variant: a student meets the first that fails.
+        entries = {case.code: self._entry(probe, case) for case in {c.code: c for c in [*least, *drawn]}.values()}
+        self.recorder.oracle.dismiss()
+        first = sorted((entries[case.code] for case in least), key=plainness)
+        chosen = choose(sorted(entries.values(), key=plainness), list(self.variants), closeness)
+        # By code, each once:
+        kept = {entry.case.code: entry for entry in [entries[drawn[0].code], *first, *chosen]}
+        self.recorder.entries += kept.values()
+
+    def _least(self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, variant: Variant) -> Case | None:
+        """Return the smallest case that tells a variant from the reference, or None if this question does not."""
+        oracle, told_apart = self.recorder.oracle, []
+
+        def each(case: Case) -> None:
+            seen = oracle.answer(probe, case, variant)
+            if compare(oracle.answer(probe, case), seen, closeness, case) is not None:
+                told_apart.append(case)
+                raise _Differs
+
+        with suppress(_Differs):
+            draw(cases, POOL, RECORD_SEED, each, shrink=True)
+        return told_apart[-1] if told_apart else None
 
     def _entry(self, probe: str, case: Case) -> Entry:
         oracle = self.recorder.oracle
@@ -187,11 +212,25 @@ class _Recording:
         return Entry(self.check.number, probe, case, oracle.answer(probe, case), answers)
 
 
+def plainness(entry: Entry) -> tuple[bool, int, int, str]:
+    """Return what sorts the case first that shows a student most: legal, with few zeros and empty tuples, short."""
+    illegal = isinstance(entry.reference, Raised)
+    return illegal, _zeros(tuple(entry.case.args.values())), len(entry.case.code), entry.case.code
+
+
+def _zeros(value: Value) -> int:
+    if isinstance(value, tuple):
+        return sum(map(_zeros, value)) if value else 1
+    if isinstance(value, dict):
+        return sum(map(_zeros, value.values()))
+    return int(value == 0 and type(value) is int)
+
+
 def choose(pool: Sequence[Entry], variants: Sequence[str], closeness: Closeness) -> list[Entry]:
-    """Return the entries to keep, in the pool's order: the two smallest that tell any two solutions apart, and others.
+    """Return the entries to keep, in the pool's order: the two plainest that tell any two solutions apart, and others.
 
     Args:
-        pool: smallest first.
+        pool: plainest first.
         variants: their places; "" stands for the reference.
     """
     kept: set[int] = set(range(0, len(pool), max(1, len(pool) // KEPT)))

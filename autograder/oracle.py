@@ -28,7 +28,7 @@ class Oracle(Protocol):
     kind: Literal["live", "recorded"]
 
     def cases(self, check: Check, probe: str) -> list[Case] | None:
-        """Return the cases that can be answered, smallest first, or None if any can."""
+        """Return the cases that can be answered, plainest first, or None if any can."""
 
     def variants(self, check: Check) -> list[Variant]:
         """Return the known other solutions of a check."""

@@ -56,7 +56,7 @@ def find_use(
         seen.add(at)
         scan = _Scan(module, at[1], forbids, package)
         if scan.uses:
-            line, name = min(scan.uses)
+            line, name = min(scan.uses, key=lambda use: (use[0], -len(use[1])))  # torch.empty, not the torch in it
             return Use(name, f"{at[0]}.py:{line} in {at[1]}")
         waiting += scan.reached
     return None

@@ -85,9 +85,8 @@ def _seen(view: Any, views: Any) -> Any:
 
 
 def _values_and_sharing(made: Any, x: torch.Tensor) -> Any:
-    if type(made) is not torch.Tensor:
-        return made
-    return {"values": made, "copied": made.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()}
+    shares = type(made) is torch.Tensor and made.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
+    return {"values": made, "copied": not shares}
 
 
 def _tensors(bases: Any, tensors: Any) -> list[torch.Tensor]:
