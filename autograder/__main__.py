@@ -68,8 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _grade(options: argparse.Namespace, policy: Settings) -> int:
-    console = open_console(sys.stdout)
-    with Progress(console) as progress:
+    with Progress(open_console(sys.stderr)) as progress:
         checks = [check for check in read_checks(policy.checks) if selects(options.only, check.number)]
         if not checks:
             return _wrong(
@@ -86,7 +85,7 @@ def _grade(options: argparse.Namespace, policy: Settings) -> int:
         result = _result(options, policy, Watcher(ended=progress.outcome, updated=updated))
     if isinstance(result, int):
         return result
-    render_terminal(result, console)
+    render_terminal(result, open_console(sys.stdout))
     return 1 if result.our_fault else 0 if result.complete else 130
 
 

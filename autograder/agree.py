@@ -106,7 +106,9 @@ class Student:
         if self._worker is None:
             self._clock.start_check()
             if (use := self._find_shortcut(self._check)) is not None:
-                raise Disagreement(Feedback(message=f"{use.name} may not be used in this exercise; {use.where} uses it"))
+                raise Disagreement(
+                    Feedback(message=f"{use.name} may not be used in this exercise; {use.where} uses it")
+                )
         if self._worker is None or not self._worker.alive:
             self._worker = self._start()
         left = self._clock.left()

@@ -5,10 +5,10 @@ The only place where the grader's command imports a student's code: at the stude
 
 from __future__ import annotations
 
-import bdb
 import importlib
 import pdb
 import sys
+import traceback
 from pathlib import Path
 
 from autograder.judge import show_observation
@@ -37,6 +37,11 @@ def debug(folder: Path, package: str, outcome: Outcome) -> None:
     debugger = pdb.Pdb(skip=["autograder.*", "torch.*", "torch", "importlib.*"], nosigint=True)
     try:
         seen = debugger.runcall(probe, module, **case)
-        print(f"\ngot       {show_observation(Returned(to_value(seen)))}\nexpected  {outcome.feedback.expected}")
-    except bdb.BdbQuit:
-        print("left the debugger")
+    except Exception:  # noqa: BLE001  the student's own, and what they came to see
+        traceback.print_exc()
+        return
+    if debugger.quitting:  # type: ignore[attr-defined]  # q ends the call, which then has seen nothing
+        return
+    print(f"\ngot       {show_observation(Returned(to_value(seen)))}")
+    if outcome.feedback.expected:
+        print(f"expected  {outcome.feedback.expected}")

@@ -18,14 +18,13 @@ from autograder.agree import Clock
 from autograder.catalogue import read_checks, selects
 from autograder.oracle import Live, Oracle, Recorded
 from autograder.plugin import GradingPlugin, check_id
-from autograder.result import Check, Feedback, Outcome, Result
+from autograder.result import NOT_ASKED_FOR, Check, Feedback, Outcome, Result
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
 from autograder.shortcuts import find_use
 from autograder.submission import SubmissionError, read_submission, stage
 
 NOT_REACHED = "not reached"
-NOT_ASKED_FOR = "not asked for"
 NOT_LOADED = "the check could not be loaded, or the grading ended before it"
 GRACE_S = 60.0  # after a check's own budget, before pytest-timeout takes the grader itself to hang
 

@@ -6,6 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+NOT_ASKED_FOR = "not asked for"  # the message of a check that --only left out
 Status = Literal["passed", "partial", "failed", "not judged", "our fault"]
 
 

@@ -307,7 +307,7 @@ def _read(chosen: Iterable[tuple[str, _Entry]], notebook: str, limits: Limits, n
         try:
             with entry.open() as stream:
                 files[path] = stream.read(entry.size)
-        except Exception as error:  # as many types as in _list_zip
+        except Exception as error:  # noqa: BLE001  as many types as in _list_zip
             reason = (isinstance(error, OSError) and error.strerror) or "it is damaged"
             notes.leave_out(origin, f"could not be read ({reason})")
             continue

@@ -11,14 +11,13 @@ from typing import Literal
 
 from rich.cells import cell_len, chop_cells
 
-from autograder.result import Outcome, Result, Status
+from autograder.result import NOT_ASKED_FOR, Outcome, Result, Status
 
 Role = Literal[
     "sentence", "message", "not judged", "our fault", "code", "expected", "got", "where", "trace", "output",
     "hint", "note", "again",
 ]  # fmt: skip
 
-NOT_ASKED_FOR = "not asked for"  # the message of a check that ONLY= left out
 _GAP = " " * 6  # between two commands on one row
 UNJUDGED: tuple[Status, ...] = ("not judged", "our fault")
 
