@@ -19,7 +19,7 @@ from autograder.oracle import OracleError
 from autograder.render.gradescope import render_gradescope
 from autograder.render.terminal import Progress, open_console, render_terminal
 from autograder.result import Result
-from autograder.sandbox.host import SandboxError
+from autograder.sandbox.launch import SandboxError
 from autograder.settings import Settings, read_settings
 
 

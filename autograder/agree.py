@@ -8,7 +8,6 @@ asked for only after the student has answered.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
@@ -17,38 +16,11 @@ from hypothesis.strategies import SearchStrategy
 
 from autograder.catalogue import Variant
 from autograder.drawing import draw
-from autograder.judge import Case, Closeness, compare, show_observation
+from autograder.judge import Case, Closeness, compare, exact, show_observation
 from autograder.oracle import Oracle, case_key
 from autograder.result import Check, Feedback
-from autograder.sandbox.host import Worker
-from autograder.settings import Budget
-from autograder.shortcuts import Use
-from autograder.wire import (
-    Ask,
-    Died,
-    Observation,
-    OverLimit,
-    Raised,
-    Returned,
-    TimedOut,
-    UsedForbidden,
-)
-
-
-class Ended(BaseException):
-    """Ends a check. Not an Exception: Hypothesis would take that for a failing case and search on."""
-
-
-class Disagreement(Ended):
-    """The student's code does not do what the check asks; carries what the student is told."""
-
-    def __init__(self, feedback: Feedback) -> None:
-        super().__init__(feedback.message)
-        self.feedback = feedback
-
-
-class NotJudged(Ended):
-    """The check could not be judged, and that is nobody's answer to it."""
+from autograder.student import NOT_WRITTEN, Clock, Disagreement, Ended, NotJudged, Student, why_no_answer
+from autograder.wire import Observation, Raised, Returned, TimedOut, UsedForbidden
 
 
 class _Enough(Ended):
@@ -57,78 +29,6 @@ class _Enough(Ended):
 
 class _Differs(Exception):
     """Tells Hypothesis that a case fails."""
-
-
-@dataclass
-class Clock:
-    """What is left of the budgets."""
-
-    budget: Budget
-    grading_until: float  # on time.monotonic
-    check_until: float = 0.0
-
-    def start_check(self) -> None:
-        """Begin a check's own budget.
-
-        Raises: NotJudged when the whole grading's is spent.
-        """
-        now = time.monotonic()
-        if now >= self.grading_until:
-            raise NotJudged(f"out of time: the whole grading has {self.budget.grading_s:g} s")
-        self.check_until = now + self.budget.check_s
-
-    def left(self) -> float:
-        """Return the seconds that one answer may take now."""
-        now = time.monotonic()
-        return min(self.budget.observation_s, self.check_until - now, self.grading_until - now)
-
-    @property
-    def grading_is_over(self) -> bool:
-        """Whether the whole grading's time is spent."""
-        return time.monotonic() >= self.grading_until
-
-
-class Student:
-    """The code under test, in a worker of this check's own."""
-
-    def __init__(
-        self, check: Check, start: Callable[[], Worker], find_shortcut: Callable[[Check], Use | None], clock: Clock
-    ) -> None:
-        self._check, self._start, self._find_shortcut, self._clock = check, start, find_shortcut, clock
-        self._worker: Worker | None = None
-        self._printed = ""
-
-    def observe(self, probe: str, case: Case) -> Observation:
-        """Return what the probe saw on a case; a worker that failed to answer is replaced by a fresh one.
-
-        Raises: NotJudged when there is no time for the check, Disagreement when its source uses what is forbidden.
-        """
-        if self._worker is None:
-            self._clock.start_check()
-            if (use := self._find_shortcut(self._check)) is not None:
-                raise Disagreement(
-                    Feedback(message=f"{use.name} may not be used in this exercise; {use.where} uses it")
-                )
-        if self._worker is None or not self._worker.alive:
-            self._worker = self._start()
-        left = self._clock.left()
-        if left <= 0:
-            return TimedOut(0.0)
-        seen = self._worker.observe(Ask(probe, case.args, self._check.forbids), left)
-        self._printed = self._worker.output()
-        return seen
-
-    def output(self) -> str:
-        """Return what the code has printed: head and tail."""
-        return self._printed
-
-    def end(self) -> None:
-        """End the worker.
-
-        Raises: SandboxError if something of it survives.
-        """
-        if self._worker is not None:
-            self._worker.end()
 
 
 @dataclass
@@ -193,19 +93,19 @@ class Agree:
     def _end_unless_an_answer(self, probe: str, case: Case, got: Observation) -> None:
         """End the check where there is nothing to compare: asking on would only take time."""
         if isinstance(got, TimedOut) and self.clock.grading_is_over:
-            raise NotJudged(f"out of time: the whole grading has {self.clock.budget.grading_s:g} s")
-        message = _why_no_answer(got, self.check, self.clock.budget, len(self._asked))
-        if message:
-            trace = got.trace if isinstance(got, Raised) else ()
-            code = "" if isinstance(got, Raised | UsedForbidden) else case.code
-            printed = "" if isinstance(got, Raised) and got.type == "NotImplementedError" else self.student.output()
-            ask = case_key(probe, case).hex()
-            raise Disagreement(Feedback(message=message, code=code, ask=ask, trace=trace, output=printed))
+            raise NotJudged(self.clock.out_of_time)
+        if why := why_no_answer(got, self.check, self.clock.budget, len(self._asked)):
+            told = Feedback(message=why, ask=case_key(probe, case).hex())
+            if why.startswith(NOT_WRITTEN) or isinstance(got, UsedForbidden):
+                raise Disagreement(told)
+            if isinstance(got, Raised):  # at import, or exit(): the case has no part in it
+                raise Disagreement(replace(told, trace=got.trace, output=self.student.output()))
+            raise Disagreement(replace(told, code=case.code, output=self.student.output()))
 
     def _shrink(self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, count: int) -> _Asked | None:
         """Return the smallest differing case that is found in the time there is."""
         found: list[_Asked] = []
-        until = time.monotonic() + min(self.clock.budget.shrink_s, self.clock.left())
+        until = time.monotonic() + min(self.clock.budget.shrink_s, self.clock.left_s())
 
         def each(case: Case) -> None:
             asked = self._ask(probe, case, closeness)
@@ -235,21 +135,27 @@ class Agree:
 
     def _hint(self, probe: str, closeness: Closeness, shown: _Asked) -> str:
         """Return the hint of the misconception that sees the same: on every case, or as the only one on this case."""
-        if (variant := self._seen_as("misconception", probe, closeness)) is not None:
-            return variant.text
         known = [v for v in self.oracle.variants(self.check) if v.kind == "misconception"]
-        alike = [v for v in known if self._same(v, probe, shown, closeness)]
-        return alike[0].text if len(alike) == 1 else ""
+        # One that is right on this case says nothing about it, such as where only an error's message is wrong.
+        known = [v for v in known if self._errs(v, probe, shown, closeness) and self._same(v, probe, shown, closeness)]
+        everywhere = self._seen_as("misconception", probe, closeness)
+        if everywhere in known:
+            return everywhere.text
+        return known[0].text if len(known) == 1 else ""
+
+    def _errs(self, variant: Variant, probe: str, asked: _Asked, closeness: Closeness) -> bool:
+        return (
+            compare(asked.expected, self.oracle.answer(probe, asked.case, variant), closeness, asked.case) is not None
+        )
 
     def _disagree(self, probe: str, closeness: Closeness, shown: _Asked, message: str) -> NoReturn:
         hint = self._hint(probe, closeness, shown)
         self.student.end()  # asked once more in a fresh worker, whose output is this case's alone
         again = self.student.observe(probe, shown.case)
-        if (
-            isinstance(again, Returned | Raised)
-            and compare(shown.got, again, closeness, replace(shown.case, names=())) is not None
-        ):
-            message = f"not the same twice: the second time it was {show_observation(again)}"
+        nameless = replace(shown.case, names=())
+        if isinstance(again, Returned | Raised) and compare(shown.got, again, exact, nameless) is not None:
+            said = show_observation(again)
+            message = f"not the same twice: asked again in a fresh process it was {said}; what is kept between calls?"
             hint = ""
         raise Disagreement(
             Feedback(
@@ -264,30 +170,3 @@ class Agree:
                 hint=hint,
             )
         )
-
-
-def _why_no_answer(got: Observation, check: Check, budget: Budget, answered: int) -> str:
-    """Return what ended the check, in a sentence to the student, or nothing if `got` can be compared."""
-    module = f"{check.part}.py"
-    match got:
-        case Raised(type="NotImplementedError"):
-            return f"not implemented yet: {got.message}"
-        case Raised(during="import"):
-            return f"{module} could not be imported: {got.type}: {got.message}"
-        case Raised(type="SystemExit"):
-            return f"your code called exit({got.message}) instead of returning"
-        case UsedForbidden(name, where):
-            return f"{name} may not be used in this exercise; {where} calls it"
-        case TimedOut(seconds) if seconds < 0.99 * budget.observation_s:
-            return f"too slow: {answered} cases took the {budget.check_s:g} s that this check has"
-        case TimedOut(seconds):
-            return f"no answer after {seconds:.3g} s"
-        case Died(how="exit code 0"):
-            return "your code ended the process (os._exit?) instead of returning"
-        case Died(how):
-            return f"your code ended the process: {how}"
-        case OverLimit("answer", limit):
-            return f"the answer is no value that can be compared: {limit}"
-        case OverLimit(what, limit):
-            return f"over the {what} limit of {limit}"
-    return ""

@@ -46,7 +46,7 @@ def audit(solutions: Path, handout: Path, policy: Settings, seed: int) -> Iterat
         for answers in (solutions, handout / "recorded.bin"):
             oracle = make_oracle(answers, sandbox, policy, parts)
             for variant in variants:
-                candidate = Candidate(solutions.resolve(), override=variant.name, trusted=True)
+                candidate = Candidate(solutions.resolve(), variant.name)
                 run = Run(sandbox, candidate, oracle, policy, seed)
                 # The other checks judge the recorded cases only: they ask the same, and fresh ones take long.
                 live = oracle.kind == "live"

@@ -14,15 +14,15 @@ from typing import Any
 
 import pytest
 
-from autograder.agree import Clock
 from autograder.catalogue import read_checks, selects
 from autograder.oracle import Live, Oracle, Recorded
 from autograder.plugin import GradingPlugin, check_id
 from autograder.result import NOT_ASKED_FOR, Check, Feedback, Outcome, Result
-from autograder.sandbox.host import Sandbox
+from autograder.sandbox.host import Sandbox, Worker
 from autograder.settings import Settings
-from autograder.shortcuts import find_use
-from autograder.submission import SubmissionError, read_submission, stage
+from autograder.shortcuts import Use, find_use
+from autograder.student import Clock
+from autograder.submission import Submission, SubmissionError, read_submission
 
 NOT_REACHED = "not reached"
 NOT_LOADED = "the check could not be loaded, or the grading ended before it"
@@ -31,12 +31,10 @@ GRACE_S = 60.0  # after a check's own budget, before pytest-timeout takes the gr
 
 @dataclass(frozen=True)
 class Candidate:
-    """The code under test: a staged submission, or for the audit a variant of the reference."""
+    """The code under test: a submission, or for the audit a variant of the reference."""
 
-    package_dir: Path
-    files: dict[str, bytes] = field(default_factory=dict)  # read for shortcuts
-    override: str = ""
-    trusted: bool = False
+    code: Submission | Path  # handed in, or the solutions' folder
+    variant: str = ""
 
 
 @dataclass(frozen=True)
@@ -71,12 +69,9 @@ def grade(
             submission = read_submission(path, sorted({c.part for c in manifest}), settings.package, settings.notebook)
         except SubmissionError as error:
             return _nothing_to_grade(manifest, str(error), seed, answers, watcher)
-        folder = sandbox.folder / "submission"
-        folder.mkdir(mode=0o755)
-        stage(submission, folder)
         oracle = make_oracle(answers, sandbox, settings, set(parts))
         missing = tuple(f"{name} is not in the submission." for name in submission.missing)
-        run = Run(sandbox, Candidate(folder, submission.files), oracle, settings, seed, watcher)
+        run = Run(sandbox, Candidate(submission), oracle, settings, seed, watcher)
         return run.checks(manifest, asked, (*submission.notes, *missing))
 
 
@@ -121,12 +116,13 @@ class Run:
         self._close(status, plugin.faults, time.monotonic() - start)
         return self._result
 
-    def _start_worker(self) -> Any:
-        candidate = self.candidate
-        return self.sandbox.worker(candidate.package_dir, self.settings.package, candidate.override, candidate.trusted)
+    def _start_worker(self) -> Worker:
+        code, trusted = self.candidate.code, isinstance(self.candidate.code, Path)
+        return self.sandbox.worker(code, self.settings.package, self.candidate.variant, trusted)
 
-    def _find_shortcut(self, check: Check) -> Any:
-        return find_use(self.candidate.files, self.settings.package, check.part, check.within, check.forbids)
+    def _find_shortcut(self, check: Check) -> Use | None:
+        files = self.candidate.code.files if isinstance(self.candidate.code, Submission) else {}
+        return find_use(files, self.settings.package, check.part, check.within, check.forbids)
 
     def _ended(self, outcome: Outcome) -> None:
         self._result = self._result.with_outcome(outcome)

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from autograder.agree import Agree, Clock, Disagreement, NotJudged, Student
+from autograder.agree import Agree
 from autograder.oracle import Oracle
 from autograder.result import Check, Feedback, Outcome, Status
 from autograder.sandbox.host import Worker
 from autograder.shortcuts import Use
+from autograder.student import Clock, Disagreement, NotJudged, Student
 
 STAFF_FRAMES = 4  # of a traceback: the innermost
 

@@ -54,7 +54,10 @@ def find_use(
         if at in seen or module is None or at[1] not in module.definitions:
             continue
         seen.add(at)
-        scan = _Scan(module, at[1], forbids, package)
+        try:
+            scan = _Scan(module, at[1], forbids, package)
+        except RecursionError:  # a chain of thousands of attributes; nobody writes that to solve an exercise
+            return Use("an expression nested too deeply to be read", f"{at[0]}.py in {at[1]}")
         if scan.uses:
             line, name = min(scan.uses, key=lambda use: (use[0], -len(use[1])))  # torch.empty, not the torch in it
             return Use(name, f"{at[0]}.py:{line} in {at[1]}")
@@ -132,6 +135,17 @@ def _resolve(node: ast.AST, names: Mapping[str, str]) -> str | None:
     return None
 
 
+def _walk(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield a node and all below it but annotations, which compute nothing."""
+    waiting = [node]
+    while waiting:
+        yield (at := waiting.pop())
+        for name, value in ast.iter_fields(at):
+            if name not in ("annotation", "returns"):
+                inner = value if isinstance(value, list) else [value]
+                waiting += [one for one in inner if isinstance(one, ast.AST)]
+
+
 class _Scan:
     """One definition: its forbidden uses by line, and what else of the package it reaches."""
 
@@ -143,7 +157,7 @@ class _Scan:
         node = module.definitions[symbol]
         self._names = dict(module.names)
         _learn(node, self._names, f"{package}.{module.name}", package)
-        for inner in ast.walk(node):
+        for inner in _walk(node):
             self._look(inner)
 
     def _look(self, node: ast.AST) -> None:

@@ -266,11 +266,13 @@ def _flatten(value: object, blobs: list[bytes], depth: int, room: list[int]) -> 
         return value
     if kind is str:
         if len(value) > room[0]:  # type: ignore[arg-type]
-            raise WireError("text longer than a header")
+            raise WireError(f"a text of {len(value)} characters")  # type: ignore[arg-type]
         return value
     if kind is float:
         return ["f", struct.pack("!d", value).hex()]  # bits, so that a NaN keeps its payload
     if kind is bytes:
+        if len(value) > room[0]:  # type: ignore[arg-type]
+            raise WireError(f"{len(value)} bytes")  # type: ignore[arg-type]
         return ["b", value.hex()]  # type: ignore[attr-defined]
     if kind is list or kind is tuple:
         return ["l" if kind is list else "t", *(_flatten(v, blobs, depth + 1, room) for v in value)]  # type: ignore

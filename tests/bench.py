@@ -45,7 +45,7 @@ class SameProcess:
         case = {name: to_torch(value) for name, value in ask.case.items()}
         try:
             return wire.Returned(to_value(probe(importlib.import_module(f"napkin.{part}"), **case)))
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001  the student's kind of answer
             kinds = tuple(kind.__name__ for kind in type(error).__mro__)
             return wire.Raised(kinds[0], kinds, str(error))
 

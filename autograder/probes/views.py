@@ -85,8 +85,9 @@ def _seen(view: Any, views: Any) -> Any:
 
 
 def _values_and_sharing(made: Any, x: torch.Tensor) -> Any:
-    shares = type(made) is torch.Tensor and made.untyped_storage().data_ptr() == x.untyped_storage().data_ptr()
-    return {"values": made, "copied": not shares}
+    if type(made) is not torch.Tensor or made.layout is not torch.strided or made.device != x.device:
+        return {"values": made, "copied": None}
+    return {"values": made, "copied": made.untyped_storage().data_ptr() != x.untyped_storage().data_ptr()}
 
 
 def _tensors(bases: Any, tensors: Any) -> list[torch.Tensor]:

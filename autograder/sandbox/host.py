@@ -1,18 +1,12 @@
-"""The trusted end: starts workers, asks them, keeps the time, and ends whatever they leave.
-
-Two launchers stand behind one interface. A `Zygote` forks workers from a process that has torch already (Linux,
-some 40 ms each); `Spawner` starts a fresh interpreter for each (where fork is not to be had, some seconds each).
-"""
+"""The trusted end: asks workers, keeps the time, and ends whatever they leave."""
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
 import socket
 import stat
-import subprocess
 import sys
 import sysconfig
 import tempfile
@@ -20,44 +14,19 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Protocol
 
 from autograder import wire
-from autograder.sandbox.confine import clean_environment
 from autograder.sandbox.job import MIB, Job, Limits
+from autograder.sandbox.launch import READY_S, Ended, Launcher, SandboxError, Spawner, Zygote
+from autograder.submission import Submission, stage
 
 WORKER_USER = 40001  # uid and gid that no distribution gives to anybody
+END_S = 2.0  # for the rest of a worker's output, once it has ended
+NO_ANSWER = "something else was written in its place"
 READ_BYTES = 1 << 16  # most answers come whole
-READY_S = 120.0  # for a first import of torch from a cold disk
-
-
-class SandboxError(Exception):
-    """The sandbox did not work: the grader's fault, never the submission's."""
-
-
-@dataclass(frozen=True)
-class Ended:
-    """How a worker's process ended."""
-
-    status: int  # as os.wait gives it
-    cpu_s: float
-    survivors: int  # processes of it that could not be killed
-
-
-class Launcher(Protocol):
-    """Starts and ends the processes of workers."""
-
-    def launch(self, job: Job, data: socket.socket, output_fd: int) -> int:
-        """Start a worker with these descriptors and return its pid."""
-
-    def end(self, pid: int) -> Ended:
-        """Kill a worker with all that came of it and return how it ended."""
-
-    def close(self) -> None:
-        """End the launcher itself."""
 
 
 class Sandbox:
@@ -80,21 +49,35 @@ class Sandbox:
             "workers: " + ("a fresh interpreter each" if spawn else "forked from one that has imported torch"),
             f"user: {self._user}" if self._user is not None else f"user: the grader's own, {why}",
         )
-        self._launcher: Launcher = Spawner() if spawn else Zygote(parts)
+        self._launch = Spawner if spawn else partial(Zygote, parts)
+        self._launcher: Launcher = self._launch()
 
-    def worker(self, package_dir: Path, package: str = "napkin", override: str = "", trusted: bool = False) -> Worker:
-        """Start a worker that will import the package below a folder.
+    def worker(
+        self, code: Path | Submission, package: str = "napkin", override: str = "", trusted: bool = False
+    ) -> Worker:
+        """Start a worker that will import a package.
 
         Args:
+            code: the folder that holds it, or a submission: that is laid out anew for each worker, so that none meets
+                what another left there.
             override: name of the variant whose function takes the reference's place.
             trusted: the code is the staff's own: it keeps the grader's user, who alone may read it.
         """
-        work_dir = Path(tempfile.mkdtemp(prefix="work-", dir=self.folder))
+        folder = Path(tempfile.mkdtemp(prefix="worker-", dir=self.folder))
+        folder.chmod(0o711)
+        work_dir = folder / "work"
+        work_dir.mkdir(mode=0o700)
         user = None if trusted else self._user
         if user is not None:
             os.chown(work_dir, user, user)
-        job = Job(str(package_dir), str(work_dir), package, override, user, self._limits)
-        worker = Worker(job, self._launcher)
+        if isinstance(code, Submission):
+            stage(code, folder / "code")
+            code = folder / "code"
+        if not self._launcher.alive:  # a worker of the grader's own user may have killed it; the next is not to suffer
+            self._launcher.close()
+            self._launcher = self._launch()
+        job = Job(str(code), str(work_dir), package, override, user, self._limits)
+        worker = Worker(job, folder, self._launcher)
         self._workers.append(worker)
         return worker
 
@@ -102,19 +85,18 @@ class Sandbox:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        try:
-            for worker in self._workers:
+        for worker in self._workers:
+            with suppress(SandboxError):  # said already where it mattered, at the end of the check
                 worker.end()
-        finally:
-            self._launcher.close()
-            remove_tree(self.folder)
+        self._launcher.close()
+        remove_tree(self.folder)
 
 
 class Worker:
     """One process with somebody's package; asked any number of questions, until it fails to answer one."""
 
-    def __init__(self, job: Job, launcher: Launcher) -> None:
-        self._job, self._launcher = job, launcher
+    def __init__(self, job: Job, folder: Path, launcher: Launcher) -> None:
+        self._job, self._folder, self._launcher = job, folder, launcher
         self._data, theirs = socket.socketpair()
         reader, writer = os.pipe()
         try:
@@ -138,7 +120,7 @@ class Worker:
         """
         if self._ended is not None:
             raise SandboxError("a worker that was ended cannot be asked")
-        self._await_ready()
+        self.await_ready()
         until = time.monotonic() + deadline_s
         try:
             self._data.settimeout(deadline_s)
@@ -149,12 +131,12 @@ class Worker:
             return self._over_output() or wire.TimedOut(deadline_s)
         except (EOFError, ConnectionError):
             return self._over_output() or self._death(self.end())
-        except wire.WireError as error:
+        except wire.WireError:
             self.end()
-            return wire.OverLimit("answer", f"it was no answer: {error}")
-        if isinstance(answer, wire.Ask):
+            return wire.OverLimit("answer", NO_ANSWER)
+        if isinstance(answer, wire.Ask | wire.TimedOut | wire.Died):  # no worker says that of itself
             self.end()
-            return wire.OverLimit("answer", "it was a question")
+            return wire.OverLimit("answer", NO_ANSWER)
         return answer
 
     def output(self) -> str:
@@ -166,17 +148,24 @@ class Worker:
 
         Raises: SandboxError if anything of it is still alive.
         """
-        if self._ended is None:
+        if self._ended is not None:
+            return self._ended
+        self._ended = Ended(signal.SIGKILL, 0.0, 0)  # stands where the launcher is gone, and its workers with it
+        try:
             self._ended = self._launcher.end(self.pid)
+        finally:
             self._data.close()
-            self._output.join()
-            remove_tree(Path(self._job.work_dir))
+            self._output.join(END_S)  # not for ever: a spawned worker's child may hold the pipe
+            remove_tree(self._folder)
         if self._ended.survivors:
             raise SandboxError(f"{self._ended.survivors} processes of worker {self.pid} could not be killed")
         return self._ended
 
-    def _await_ready(self) -> None:
-        """Wait for the worker's own start, which is no time of the student's."""
+    def await_ready(self) -> None:
+        """Wait for the worker's own start, which is no time of the student's.
+
+        Raises: SandboxError if it does not start.
+        """
         if self._ready:
             return
         try:
@@ -239,92 +228,6 @@ class _Output(threading.Thread):
         left_out = self._total - len(self._head) - len(self._tail)
         middle = f"\n… {left_out} bytes left out …\n".encode() if left_out else b""
         return (bytes(self._head) + middle + bytes(self._tail)).decode("utf-8", errors="backslashreplace")
-
-
-class Zygote:
-    """Forks workers from a process that has imported torch; the import goes on while the grader does other things."""
-
-    def __init__(self, parts: Sequence[str]) -> None:
-        self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115  lives as long as the process
-        arguments = ["-m", "autograder.sandbox.zygote", str(theirs.fileno()), *parts]
-        self._process = _isolated_python(arguments, [theirs.fileno()], self._errors)
-        theirs.close()
-        self._ready = False
-
-    def launch(self, job: Job, data: socket.socket, output_fd: int) -> int:
-        """Start a worker; waits for the imports to end if they have not."""
-        if not self._ready:
-            self._ready = self._receive(READY_S) == b"ready"
-        socket.send_fds(self._control, [job.to_json().encode()], [data.fileno(), output_fd])
-        return int(json.loads(self._receive(READY_S))["pid"])
-
-    def end(self, pid: int) -> Ended:
-        """Have the zygote kill, wait and look for what is left."""
-        with suppress(ConnectionError):  # said in _receive
-            self._control.send(str(pid).encode())
-        return Ended(**json.loads(self._receive(READY_S)))
-
-    def close(self) -> None:
-        """Hang up: the zygote ends its workers and itself."""
-        self._control.close()
-        try:
-            self._process.wait(READY_S if self._ready else 0.1)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
-        self._errors.close()
-
-    def _receive(self, timeout_s: float) -> bytes:
-        self._control.settimeout(timeout_s)
-        try:
-            reply = self._control.recv(4096)
-        except (TimeoutError, ConnectionError):
-            reply = b""
-        if not reply:
-            self._errors.seek(0)
-            said = self._errors.read().decode(errors="replace")[-2000:]
-            raise SandboxError(
-                f"the process that workers are forked from does not answer; it said: {said or 'nothing'}"
-            )
-        return reply
-
-
-class Spawner:
-    """Starts a fresh interpreter for each worker: slower, and only its process group is sure to be ended."""
-
-    def __init__(self) -> None:
-        self._processes: dict[int, subprocess.Popen[bytes]] = {}
-
-    def launch(self, job: Job, data: socket.socket, output_fd: int) -> int:
-        """Start a worker."""
-        arguments = ["-m", "autograder.sandbox.worker", str(data.fileno()), job.to_json()]
-        process = _isolated_python(arguments, [data.fileno()], output_fd)
-        self._processes[process.pid] = process
-        return process.pid
-
-    def end(self, pid: int) -> Ended:
-        """Kill the worker's group and wait for its leader."""
-        process = self._processes.pop(pid)
-        for kill in (os.killpg, os.kill):
-            with suppress(ProcessLookupError):
-                kill(pid, signal.SIGKILL)
-        _, status, usage = os.wait4(pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        return Ended(status, usage.ru_utime + usage.ru_stime, survivors=0)
-
-    def close(self) -> None:
-        """End what is left."""
-        for pid in list(self._processes):
-            self.end(pid)
-
-
-def _isolated_python(arguments: list[str], fds: list[int], output: int | IO[bytes]) -> subprocess.Popen[bytes]:
-    """Start an interpreter that heeds neither the folder it stands in nor the environment (-I)."""
-    return subprocess.Popen(
-        [sys.executable, "-I", *arguments], env=clean_environment(), pass_fds=fds, stdin=subprocess.DEVNULL,
-        stdout=output, stderr=output, start_new_session=True, cwd="/",
-    )  # fmt: skip
 
 
 def _user_for_workers(folder: Path) -> tuple[int | None, str]:

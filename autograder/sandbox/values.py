@@ -2,38 +2,55 @@
 
 from __future__ import annotations
 
+import builtins
 import ctypes
 from typing import Any
 
 import torch
 
-from autograder.wire import ITEM_BYTES, MAX_DEPTH, MAX_HEADER_BYTES, Opaque, Record, Tensor, Value, WireError
+from autograder.wire import (
+    ITEM_BYTES,
+    MAX_BLOB_BYTES,
+    MAX_DEPTH,
+    MAX_HEADER_BYTES,
+    Opaque,
+    Record,
+    Tensor,
+    Value,
+    WireError,
+)
 
 _PLAIN = frozenset({type(None), bool, int, float, str, bytes, Opaque, Tensor})
 
 
-def to_value(thing: object, depth: int = 0) -> Value:
+def to_value(thing: object) -> Value:
     """Return what may cross of an object: itself if plain, its bytes if a tensor, else only its type's name.
 
     Types are compared exactly, so no method of a student's subclass is ever called.
 
     Raises: WireError when it is nested too deeply or has too many parts.
     """
+    return _to_value(thing, 0, [MAX_HEADER_BYTES])
+
+
+def _to_value(thing: object, depth: int, room: list[int]) -> Value:
     kind = type(thing)
     if kind in _PLAIN:
         return thing  # type: ignore[return-value]
     if depth > MAX_DEPTH:
-        raise WireError(f"nested deeper than {MAX_DEPTH}")
-    if kind in (list, tuple, torch.Size, dict) and len(thing) > MAX_HEADER_BYTES:  # type: ignore[arg-type]
-        raise WireError("too many values")
+        raise WireError(f"it is nested deeper than {MAX_DEPTH}")
+    if kind in (list, tuple, torch.Size, dict):
+        room[0] -= len(thing)  # type: ignore[arg-type]
+        if room[0] < 0:
+            raise WireError("it has too many parts")
     if kind is list:
-        return [to_value(item, depth + 1) for item in thing]  # type: ignore[attr-defined]
+        return [_to_value(item, depth + 1, room) for item in thing]  # type: ignore[attr-defined]
     if kind in (tuple, torch.Size):
-        return tuple(to_value(item, depth + 1) for item in thing)  # type: ignore[attr-defined]
+        return tuple(_to_value(item, depth + 1, room) for item in thing)  # type: ignore[attr-defined]
     if kind is dict and all(type(key) is str for key in thing):  # type: ignore[attr-defined]
-        return {key: to_value(item, depth + 1) for key, item in thing.items()}  # type: ignore[attr-defined]
+        return {key: _to_value(item, depth + 1, room) for key, item in thing.items()}  # type: ignore[attr-defined]
     if kind is Record:
-        return Record(thing.name, {k: to_value(v, depth + 1) for k, v in thing.fields.items()})  # type: ignore[attr-defined]
+        return Record(thing.name, {k: _to_value(v, depth + 1, room) for k, v in thing.fields.items()})  # type: ignore[attr-defined]
     if kind in (torch.Tensor, torch.nn.Parameter):
         return _from_torch(thing)  # type: ignore[arg-type]
     return Opaque(type_name(kind))
@@ -41,9 +58,10 @@ def to_value(thing: object, depth: int = 0) -> Value:
 
 def type_name(kind: type[Any]) -> str:
     """Return a type's name as a student would write it: generator, numpy.int64, torch.Tensor."""
-    module = getattr(kind, "__module__", "builtins")
-    name = str(getattr(kind, "__qualname__", "?"))
-    return name if not isinstance(module, str) or module == "builtins" else f"{module}.{name}"[-200:]
+    module, name = getattr(kind, "__module__", ""), str(getattr(kind, "__qualname__", "?"))
+    if module == "builtins" and getattr(builtins, name, kind) is kind:  # a student's class can call itself anything
+        return name
+    return f"{module}.{name}"[-200:]
 
 
 def to_torch(value: Value) -> Any:
@@ -62,9 +80,14 @@ def to_torch(value: Value) -> Any:
 
 def _from_torch(tensor: torch.Tensor) -> Value:
     dtype = str(tensor.dtype).removeprefix("torch.")
-    if dtype not in ITEM_BYTES or tensor.layout is not torch.strided or tensor.device.type == "meta":
-        return Opaque(f"torch.Tensor ({tensor.layout}, {tensor.dtype}, {tensor.device.type})")
+    if tensor.layout is not torch.strided or tensor.device.type == "meta":
+        kind = "meta" if tensor.device.type == "meta" else str(tensor.layout).removeprefix("torch.")
+        return Opaque(f"torch.Tensor without plain elements ({kind})")
+    if dtype not in ITEM_BYTES:
+        return Opaque(f"torch.Tensor of {tensor.dtype}")
+    size = tensor.numel() * ITEM_BYTES[dtype]
+    if size > MAX_BLOB_BYTES:  # before the copy: an expanded tensor promises more than there is
+        raise WireError(f"a tensor of {size} bytes")
     flat = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     # By address: .numpy() knows neither bfloat16 nor fp8, and .view(uint8) not every dtype.
-    size = flat.numel() * ITEM_BYTES[dtype]
     return Tensor(dtype, tuple(flat.shape), ctypes.string_at(flat.data_ptr(), size) if size else b"")

@@ -40,10 +40,13 @@ def run(data_fd: int, output_fd: int, job: Job, parent: int) -> NoReturn:
         confine(job, parent)
         sys.path.append(job.package_dir)  # last: nothing there can stand in for a library
         data.sendall(READY)
+    except BaseException:  # noqa: BLE001  ours to mend: the grader shows it to the staff
+        traceback.print_exc()
+        os._exit(os.EX_SOFTWARE)
+    try:
         while (ask := _receive(data)) is not None:
             data.sendall(_frame(_answer(ask, job)))
-    except BaseException:  # noqa: BLE001  ours to mend, or a grader that is gone
-        traceback.print_exc()
+    except BaseException:  # noqa: BLE001  the grader is gone, or the student has broken what we stand on
         os._exit(os.EX_SOFTWARE)
     os._exit(0)  # no handlers of the student's at exit, no waiting for its threads
 
@@ -63,7 +66,7 @@ def _receive(data: socket.socket) -> Ask | None:
 def _frame(observation: Observation) -> bytes:
     try:
         return encode(observation)
-    except WireError as error:
+    except (WireError, MemoryError) as error:
         return encode(OverLimit("answer", str(error)))
 
 
@@ -103,7 +106,7 @@ def _import_part(part: str, job: Job) -> Any:
 
 def _describe(error: BaseException, job: Job, during: str = "call") -> Observation:
     try:
-        message = str(error)[:MAX_MESSAGE]
+        message = str(error).replace(f"{job.package_dir}/", "")[:MAX_MESSAGE]  # the folder's name differs each time
     except BaseException:  # noqa: BLE001  __str__ is the student's
         message = "(its text could not be made)"
     if isinstance(error, MemoryError) or "can't allocate memory" in message:
