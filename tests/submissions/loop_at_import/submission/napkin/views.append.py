@@ -1,0 +1,2 @@
+while contiguous_strides((2, 3)) == (3, 1):
+    pass

@@ -1,0 +1,2 @@
+def contiguous_strides(shape):
+    return ()

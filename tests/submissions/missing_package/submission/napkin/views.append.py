@@ -1,0 +1,1 @@
+from einops_from_my_laptop import rearrange

@@ -1,0 +1,1 @@
+from .lengths import must_be_alike

@@ -1,0 +1,2 @@
+print("test_views.py was run")
+raise SystemExit(0)
