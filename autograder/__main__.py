@@ -1,6 +1,7 @@
 """The command line: arguments in, exit codes out.
 
-Exit codes: 0 the command did its work (a grading, whatever the score), 1 it is our fault, 2 wrong arguments.
+Exit codes: 0 the command did its work (a grading, whatever the score), 1 it is our fault, 2 wrong arguments,
+130 it was interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.catalogue import read_checks, selects
+from autograder.catalogue import CatalogueError, read_checks, selects
 from autograder.files import write_aside
 from autograder.grade import Watcher, grade
 from autograder.oracle import OracleError
@@ -20,7 +21,7 @@ from autograder.render.gradescope import render_gradescope
 from autograder.render.terminal import Progress, open_console, render_terminal
 from autograder.result import Result
 from autograder.sandbox.launch import SandboxError
-from autograder.settings import Settings, read_settings
+from autograder.settings import Settings, SettingsError, read_settings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -28,7 +29,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options, read_settings())
-    except (OracleError, SandboxError) as error:
+    except (CatalogueError, OracleError, SandboxError, SettingsError) as error:
         print(f"our fault: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -75,6 +76,10 @@ def _grade(options: argparse.Namespace, policy: Settings) -> int:
                 f"--only {options.only!r} names no check; {', '.join(c.number for c in read_checks(policy.checks))} do"
             )
 
+        for written in (options.result, options.gradescope):
+            if written and not written.absolute().parent.is_dir():
+                return _wrong(f"{written} cannot be written: there is no folder {written.absolute().parent}")
+
         def updated(result: Result) -> None:
             if options.result:
                 write_aside(options.result, result.to_json())
@@ -106,7 +111,8 @@ def _debug(options: argparse.Namespace, policy: Settings) -> int:
         debug(options.submission.resolve(), policy.package, failing)
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        stage(read_submission(options.submission, [], policy.package, policy.notebook), Path(folder))
+        parts = sorted({check.part for check in read_checks(policy.checks)})
+        stage(read_submission(options.submission, parts, policy.package, policy.notebook), Path(folder))
         debug(Path(folder), policy.package, failing)
     return 0
 

@@ -20,7 +20,7 @@ from autograder.judge import Case, Closeness, compare, exact, show_observation
 from autograder.oracle import Oracle, case_key
 from autograder.result import Check, Feedback
 from autograder.student import NOT_WRITTEN, Clock, Disagreement, Ended, NotJudged, Student, why_no_answer
-from autograder.wire import Observation, Raised, Returned, TimedOut, UsedForbidden
+from autograder.wire import Died, Observation, OverLimit, Raised, Returned, TimedOut, UsedForbidden
 
 
 class _Enough(Ended):
@@ -94,6 +94,8 @@ class Agree:
         """End the check where there is nothing to compare: asking on would only take time."""
         if isinstance(got, TimedOut) and self.clock.grading_is_over:
             raise NotJudged(self.clock.out_of_time)
+        if isinstance(got, TimedOut | Died | OverLimit):
+            self.oracle.answer(probe, case)  # raises if the reference has no answer either: then it is our fault
         if why := why_no_answer(got, self.check, self.clock.budget, len(self._asked)):
             told = Feedback(message=why, ask=case_key(probe, case).hex())
             if why.startswith(NOT_WRITTEN) or isinstance(got, UsedForbidden):
@@ -115,9 +117,8 @@ class Agree:
                 found.append(asked)  # Hypothesis goes from a failing case to smaller ones only: the last is the least
                 raise _Differs
 
-        with suppress(
-            _Differs, _Enough, Disagreement
-        ):  # a smaller case that hangs or dies ends the search, not the check
+        # A smaller case that hangs or dies, or the end of all time, ends the search: a difference is known already.
+        with suppress(_Differs, Ended):
             draw(cases, count, self.seed, each, shrink=True)
         return found[-1] if found else None
 

@@ -35,7 +35,12 @@ def read_checks(folder: Path) -> tuple[Check, ...]:
 
     Raises: CatalogueError for a check without number, weight or sentence, or two of one number.
     """
-    checks = [check for path in sorted(folder.glob("test_*.py")) for check in _checks_of(path)]
+    checks = []
+    for path in sorted(folder.glob("test_*.py")):
+        try:
+            checks += _checks_of(path)
+        except (SyntaxError, LookupError, TypeError) as error:
+            raise CatalogueError(f"{path.name}: {type(error).__name__}: {error}") from error
     checks.sort(key=lambda check: _sort_key(check.number))
     numbers = [check.number for check in checks]
     if repeated := {number for number in numbers if numbers.count(number) > 1}:
@@ -83,6 +88,8 @@ def _checks_of(path: Path) -> list[Check]:
         if "number" not in decorators or "weight" not in decorators or not sentence:
             raise CatalogueError(f"{path.name}: {function.name} needs @number, @weight and a sentence as its docstring")
         words = {name: decorators[name][0] for name in decorators}
+        if not isinstance(words["number"][0], str) or not isinstance(words["weight"][0], int | float):
+            raise CatalogueError(f'{path.name}: {function.name} needs a @number("1.4") and a @weight(3)')
         checks.append(
             Check(
                 number=words["number"][0],

@@ -25,9 +25,10 @@ from autograder.plugin import check_id, item_id
 from autograder.result import Check
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
-from autograder.wire import Raised, Value
+from autograder.wire import Observation, Raised, Value
 
 MARKER = re.compile(r"# exercise (?P<number>[0-9.]+): (?P<question>.+)")
+ALMOST = re.compile(r"#\s*exercise\b", re.IGNORECASE)  # what may be meant as a marker
 POINTS = ("<!-- points: made by make handout -->\n", "<!-- end of points -->")
 POOL = 200  # cases drawn per question, from which the recorded ones are chosen
 KEPT = 24  # cases kept per question beside those that tell solutions apart
@@ -62,22 +63,26 @@ def cut_answers(source: str, name: str) -> str:
 
     Raises: HandoutError where a marker's hole would be ambiguous or would leak.
     """
-    lines = source.splitlines(keepends=True)
+    lines = source.split("\n")  # as ast counts them; splitlines() knows more line ends
     functions = dict(_functions(ast.parse(source)))
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comments = [token for token in tokens if token.type == tokenize.COMMENT]
-    for token in reversed(comments):  # from the end, so that line numbers hold
-        if (marker := MARKER.match(token.string)) is None:
-            continue
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    markers = [token for token in tokens if token.type == tokenize.COMMENT and ALMOST.match(token.string)]
+    cut: set[str] = set()
+    for token in reversed(markers):  # from the end, so that line numbers hold
         line, column = token.start
         where = f"{name}:{line}"
+        if (marker := MARKER.fullmatch(token.string)) is None:
+            raise HandoutError(f"{where}: {token.string!r} is no marker; `# exercise 1.1: a question?` is")
         symbol, node = _enclosing(functions, line, where)
+        if symbol in cut:
+            raise HandoutError(f"{where}: {symbol} has a second marker, which would stand in the hole of the first")
+        cut.add(symbol)
         if column != node.body[0].col_offset or any(s.lineno < line <= (s.end_lineno or 0) for s in node.body):
             raise HandoutError(f"{where}: a marker stands between two statements of its function, not inside one")
-        _refuse_late_comment(comments, node, where)
+        _refuse_late_comment(tokens, node, where)
         said = f"{marker['number']} {symbol}: {marker['question']}"
-        lines[line : node.end_lineno] = [f"{' ' * column}raise NotImplementedError({_quoted(said)})\n"]
-    return "".join(lines)
+        lines[line : node.end_lineno] = [f"{' ' * column}raise NotImplementedError({_quoted(said)})"]
+    return "\n".join(lines)
 
 
 def _quoted(text: str) -> str:
@@ -102,12 +107,15 @@ def _enclosing(functions: dict[str, ast.FunctionDef], line: int, where: str) -> 
     raise HandoutError(f"{where}: a marker stands in a function or a method of a class, and before its answer")
 
 
-def _refuse_late_comment(comments: Sequence[tokenize.TokenInfo], node: ast.FunctionDef, where: str) -> None:
+def _refuse_late_comment(tokens: Sequence[tokenize.TokenInfo], node: ast.FunctionDef, where: str) -> None:
     """A comment below the last statement is no part of the function's node, and would stay in the handout."""
-    line = (node.end_lineno or 0) + 1
-    for comment in comments:
-        if comment.start[0] == line and comment.start[1] > node.col_offset:
-            raise HandoutError(f"{where}: the comment in line {line}, after the answer's last statement, would leak")
+    for token in tokens:
+        if token.start[0] <= (node.end_lineno or 0) or token.type in (tokenize.NL, tokenize.NEWLINE, tokenize.DEDENT):
+            continue
+        if token.type != tokenize.COMMENT:
+            return
+        if token.start[1] > node.col_offset:
+            raise HandoutError(f"{where}: the comment in line {token.start[0]}, below the answer, would leak")
 
 
 def with_points(readme: str, checks: Sequence[Check]) -> str:
@@ -208,8 +216,13 @@ class _Recording:
 
     def _entry(self, probe: str, case: Case) -> Entry:
         oracle = self.recorder.oracle
-        answers = {place: oracle.answer(probe, case, variant) for place, variant in self.variants.items()}
-        return Entry(self.check.number, probe, case, oracle.answer(probe, case), answers)
+        answers = {place: _traceless(oracle.answer(probe, case, v)) for place, v in self.variants.items()}
+        return Entry(self.check.number, probe, case, _traceless(oracle.answer(probe, case)), answers)
+
+
+def _traceless(seen: Observation) -> Observation:
+    """Return an observation without the lines of the solutions that an error came through."""
+    return replace(seen, trace=()) if isinstance(seen, Raised) else seen
 
 
 def plainness(entry: Entry) -> tuple[bool, int, int, str]:

@@ -64,6 +64,8 @@ def show(value: Value) -> str:
     """Return a value as a student would write it, shortened."""
     if isinstance(value, Tensor):
         dtype = f"dtype={value.dtype}"
+        if not value.data:  # numpy knows no shape such as (2**62, 4, 0)
+            return f"tensor([], shape={value.shape}, {dtype})"
         if len(value.data) > 2048:
             return f"tensor of shape {value.shape}, {dtype}"
         text = np.array2string(value.numpy(), separator=", ", threshold=100).replace("\n", "")
@@ -119,7 +121,7 @@ def _differ(expected: Value, got: Value, at: str) -> str | None:
         differences = (_differ(e, g, f"{at}[{i}]") for i, (e, g) in enumerate(zip(expected, got, strict=True)))
         return next((d for d in differences if d is not None), None)
     same = expected == got or (expected != expected and got != got)  # noqa: PLR0124  a NaN is equal to no NaN
-    return None if same else f"at {at}: {show(expected)} is asked for, not {show(got)}" if at else ""
+    return None if same else f"{_place(at)}{show(expected)} is asked for, not {show(got)}" if at else ""
 
 
 def _dicts_differ(expected: dict[str, Any], got: dict[str, Any], at: str, form: str) -> str | None:
@@ -135,9 +137,9 @@ def _tensors_differ(expected: Tensor, got: Tensor, at: str) -> str | None:
             return f"{_place(at)}the {what}: {getattr(expected, what)} is asked for, not {getattr(got, what)}"
     if expected.data == got.data:
         return None
-    raw = (np.frombuffer(t.data, np.uint8).reshape(*t.shape, -1) for t in (expected, got))
-    wrong = np.argwhere(np.not_equal(*raw).any(axis=-1))
-    index = tuple(map(int, wrong[0]))
+    raw = (np.frombuffer(t.data, np.uint8).reshape(math.prod(t.shape), -1) for t in (expected, got))
+    wrong = np.flatnonzero(np.not_equal(*raw).any(axis=1))
+    index = tuple(map(int, np.unravel_index(wrong[0], expected.shape)))
     asked, seen = (show(t.numpy()[index].item()) for t in (expected, got))
     total = math.prod(expected.shape)
     return f"{_place(at)}{len(wrong)} of {total} elements, first [{', '.join(map(str, index))}]: {asked}, not {seen}"

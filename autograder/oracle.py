@@ -72,7 +72,9 @@ class Live:
             self._workers[name] = self._sandbox.worker(self._solutions, self._package, override=name, trusted=True)
         worker = self._workers[name]
         seen = worker.observe(wire.Ask(probe, case.args), self._answer_s)
-        if variant is None and not isinstance(seen, wire.Returned | wire.Raised):
+        # An illegal case says what its error must name: any other error is a fault of the probe or the reference.
+        answers = isinstance(seen, wire.Returned) or (isinstance(seen, wire.Raised) and case.names)
+        if variant is None and not answers:
             raise OracleError(f"the reference gave no answer to {case.code}: {seen}; it said: {worker.output()}")
         return seen
 
@@ -105,7 +107,8 @@ class Recorded:
         self._by_case: dict[bytes, Entry] = {}
         for entry in entries:
             self._entries.setdefault((entry.number, entry.probe), []).append(entry)
-            self._by_case[case_key(entry.probe, entry.case)] = entry
+            known = self._by_case.setdefault(case_key(entry.probe, entry.case), entry)
+            known.variants.update(entry.variants)  # two checks may ask the same, each with variants of its own
 
     def cases(self, check: Check, probe: str) -> list[Case]:
         """Return the recorded cases of a check's question.
@@ -169,7 +172,7 @@ def read_recorded(path: Path) -> tuple[list[Variant], list[Entry]]:
         first, *rest = _frames(zlib.decompress(path.read_bytes()))
         variants = [Variant(name=str(i), **record.fields) for i, record in enumerate(first)]
         return variants, [_entry(**record.fields) for record in rest]
-    except (OSError, zlib.error, wire.WireError, TypeError, AttributeError, ValueError) as error:
+    except (OSError, zlib.error, wire.WireError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{path.name} holds no recorded answers ({error})") from error
 
 

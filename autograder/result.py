@@ -36,7 +36,6 @@ class Feedback:
 
     message: str = ""  # one sentence, where there is no comparison to show or besides it
     code: str = ""  # the case as Python that can be pasted
-    ask: str = ""  # the same question as a frame of the wire, in hex, for a debugger
     expected: str = ""
     got: str = ""
     where: str = ""  # where expected and got first differ
@@ -44,6 +43,7 @@ class Feedback:
     output: str = ""  # what the student's code printed, head and tail
     hint: str = ""  # the question of the misconception that sees the same
     note: str = ""  # of an accepted variant, or of a doubt
+    ask: str = ""  # the case's question as a frame of the wire, in hex, for a debugger
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from autograder.sandbox.job import MIB, Limits
 
@@ -15,6 +16,10 @@ else:
 
 HERE = Path(__file__).parent
 POLICY = HERE / "assignment.toml"
+
+
+class SettingsError(Exception):
+    """The policy does not say what it must."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +46,17 @@ class Settings:
 
 
 def read_settings(path: Path = POLICY) -> Settings:
-    """Return the settings of a policy file."""
-    raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    """Return the settings of a policy file.
+
+    Raises: SettingsError if it is no TOML, or a line is missing or unknown.
+    """
+    try:
+        return _settings(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (tomllib.TOMLDecodeError, KeyError, TypeError) as error:
+        raise SettingsError(f"{path.name}: {type(error).__name__}: {error}") from error
+
+
+def _settings(raw: dict[str, Any]) -> Settings:
     limits = raw["limits"]
     return Settings(
         title=raw["assignment"]["title"],

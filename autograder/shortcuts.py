@@ -6,9 +6,11 @@ Text is read, never run. The same list is watched while the code runs (`sandbox/
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field
 
+Names = MutableMapping[str, "str | None"]  # what a name stands for: "t" -> "torch"
 Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
 
 
@@ -32,7 +34,10 @@ def matches(name: str, forbidden: str) -> bool:
     if name == forbidden or name.startswith(forbidden + "."):
         return True
     ours, theirs = forbidden.split("."), name.split(".")
-    return len(ours) > 1 and ours[0] == theirs[0] and ours[-1] == theirs[-1]
+    last = (
+        theirs[-1].removeprefix("linalg_").removeprefix("fft_")
+    )  # torch's own names for torch.linalg's and torch.fft's
+    return len(ours) > 1 and ours[0] == theirs[0] and ours[-1] in (last, theirs[-1])
 
 
 def find_use(
@@ -57,12 +62,16 @@ def find_use(
         try:
             scan = _Scan(module, at[1], forbids, package)
         except RecursionError:  # a chain of thousands of attributes; nobody writes that to solve an exercise
-            return Use("an expression nested too deeply to be read", f"{at[0]}.py in {at[1]}")
+            return Use("an expression nested too deeply to be read", f"{_path(at[0])} in {at[1]}")
         if scan.uses:
             line, name = min(scan.uses, key=lambda use: (use[0], -len(use[1])))  # torch.empty, not the torch in it
-            return Use(name, f"{at[0]}.py:{line} in {at[1]}")
+            return Use(name, f"{_path(at[0])}:{line} in {at[1]}")
         waiting += scan.reached
     return None
+
+
+def _path(module: str) -> str:
+    return f"{module.replace('.', '/') or '__init__'}.py"
 
 
 @dataclass
@@ -71,13 +80,14 @@ class _Module:
 
     name: str
     definitions: dict[str, Definition] = field(default_factory=dict)
-    names: dict[str, str] = field(default_factory=dict)  # "t" -> "torch", "helper" -> "napkin.shapes.helper"
+    names: dict[str, str | None] = field(default_factory=dict)  # "t" -> "torch", "helper" -> "napkin.shapes.helper"
 
 
 def _modules(files: Mapping[str, bytes], package: str) -> Iterator[tuple[str, _Module | None]]:
     for path, source in files.items():
         if path.startswith(f"{package}/") and path.endswith(".py"):
-            name = path.removeprefix(f"{package}/").removesuffix(".py").replace("/", ".")
+            inside = path.removeprefix(f"{package}/").removesuffix(".py").removesuffix("__init__")
+            name = inside.strip("/").replace("/", ".")
             try:
                 yield name, _read(name, source, package)
             except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -93,11 +103,11 @@ def _read(name: str, source: bytes, package: str) -> _Module:
                 if isinstance(inner, Definition):
                     module.definitions[f"{node.name}.{inner.name}"] = inner
         else:
-            _learn(node, module.names, f"{package}.{name}", package)
+            _learn(node, module.names, f"{package}.{name}")
     return module
 
 
-def _learn(node: ast.AST, names: dict[str, str], module: str, package: str) -> None:
+def _learn(node: ast.AST, names: Names, module: str) -> None:
     """Add what an import or an assignment makes a name stand for."""
     for inner in ast.walk(node):
         if isinstance(inner, ast.Import):
@@ -113,7 +123,7 @@ def _learn(node: ast.AST, names: dict[str, str], module: str, package: str) -> N
             names.update({target.id: stands_for for target in inner.targets if isinstance(target, ast.Name)})
 
 
-def _resolve(node: ast.AST, names: Mapping[str, str]) -> str | None:
+def _resolve(node: ast.AST, names: Mapping[str, str | None]) -> str | None:
     """Return the dotted name that an expression stands for: through aliases, getattr and imports by text."""
     match node:
         case ast.Name(id=name):
@@ -155,8 +165,14 @@ class _Scan:
         self._module, self._owner, self._forbids = module, symbol.rpartition(".")[0], forbids
         self._package = package
         node = module.definitions[symbol]
-        self._names = dict(module.names)
-        _learn(node, self._names, f"{package}.{module.name}", package)
+        if isinstance(node, ast.ClassDef):  # to make one is to run these, not all its methods
+            self.reached += [(module.name, f"{symbol}.{name}") for name in ("__new__", "__init__", "__post_init__")]
+            return
+        # A parameter or a variable stands for nothing known, whatever the module calls by its name.
+        own = [inner.arg for inner in ast.walk(node.args) if isinstance(inner, ast.arg)]
+        own += [n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        self._names: Names = ChainMap(dict.fromkeys(own), module.names)
+        _learn(node, self._names, f"{package}.{module.name}")
         for inner in _walk(node):
             self._look(inner)
 
@@ -180,5 +196,5 @@ class _Scan:
             self.reached.append((self._module.name, own))
             return
         for forbidden in self._forbids:
-            if "." in forbidden and forbidden.rpartition(".")[2] == node.attr:
-                self.uses.append((node.lineno, f"{forbidden.split('.')[0]}.Tensor.{node.attr}"))
+            if forbidden.startswith("torch.") and forbidden.rpartition(".")[2] == node.attr:
+                self.uses.append((node.lineno, f"torch.Tensor.{node.attr}"))

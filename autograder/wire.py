@@ -1,8 +1,7 @@
 """Cases and observations as bytes and back: the only language between the grader and a worker.
 
 A frame is a fixed prefix, a JSON header and the raw bytes of its tensors. Whatever a worker writes is data: decoding
-imports nothing, evaluates nothing and ends in a value or in `WireError`. Only the kinds of value named here cross;
-everything else arrives as `Opaque`, which says its type and no more.
+imports nothing, evaluates nothing and ends in a value or in `WireError`.
 """
 
 from __future__ import annotations
@@ -10,143 +9,42 @@ from __future__ import annotations
 import json
 import math
 import struct
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Union
+from dataclasses import fields
+from typing import Any
 
-if TYPE_CHECKING:
-    import numpy as np
+from autograder.observation import (
+    ITEM_BYTES,
+    MAX_RANK,
+    Ask,
+    Died,
+    Observation,
+    Opaque,
+    OverLimit,
+    Raised,
+    Record,
+    Returned,
+    Tensor,
+    TimedOut,
+    UsedForbidden,
+    Value,
+    WireError,
+)
+
+__all__ = [
+    "ITEM_BYTES", "MAX_RANK", "Ask", "Died", "Message", "Observation", "Opaque", "OverLimit", "Raised", "Record",
+    "Returned", "Tensor", "TimedOut", "UsedForbidden", "Value", "WireError", "decode", "decode_frame", "encode",
+    "frame_sizes", "missing_bytes",
+]  # fmt: skip
 
 MAX_HEADER_BYTES = 64 * 1024
 MAX_BLOB_BYTES = 64 * 1024 * 1024
 MAX_DEPTH = 32
 MAX_TENSORS = 64
-MAX_RANK = 64
 MAX_INT_DIGITS = 1000  # int() on decimal text is quadratic
+MAX_INT_BITS = 3321  # of which no integer has more digits
 
 PREFIX = struct.Struct("!4sIQ")  # magic and version, header bytes, blob bytes
 MAGIC = b"NPK1"
-
-ITEM_BYTES = {
-    "bool": 1, "uint8": 1, "int8": 1, "int16": 2, "uint16": 2, "int32": 4, "uint32": 4, "int64": 8, "uint64": 8,
-    "float8_e4m3fn": 1, "float8_e5m2": 1, "float16": 2, "bfloat16": 2, "float32": 4, "float64": 8,
-    "complex64": 8, "complex128": 16,
-}  # fmt: skip
-
-
-class WireError(Exception):
-    """A value that may not cross, or bytes that are not a frame."""
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A tensor's elements in row-major order, with its dtype by torch's name."""
-
-    dtype: str
-    shape: tuple[int, ...]
-    data: bytes
-
-    def __post_init__(self) -> None:
-        if self.dtype not in ITEM_BYTES:
-            raise WireError(f"a tensor of dtype {self.dtype!r} cannot cross; one of {', '.join(ITEM_BYTES)} can")
-        if len(self.shape) > MAX_RANK or any(type(size) is not int or size < 0 for size in self.shape):
-            raise WireError(f"{self.shape!r} is no shape")
-        if math.prod(self.shape) * ITEM_BYTES[self.dtype] != len(self.data):
-            raise WireError(f"shape {self.shape} of {self.dtype} does not fit {len(self.data)} bytes")
-
-    def numpy(self) -> np.ndarray[Any, np.dtype[Any]]:
-        """Return the elements as a read-only array; bf16 and fp8 have their dtype from ml_dtypes."""
-        import ml_dtypes  # noqa: PLC0415  a zygote has no use for either
-        import numpy as np  # noqa: PLC0415
-
-        dtype = getattr(ml_dtypes, self.dtype, None) or np.dtype(self.dtype)
-        return np.frombuffer(self.data, dtype=dtype).reshape(self.shape)
-
-
-@dataclass(frozen=True)
-class Record:
-    """A named group of values, such as a student's `View`; its repr is the call that makes one."""
-
-    name: str
-    fields: dict[str, Value]
-
-    def __repr__(self) -> str:
-        return f"{self.name}({', '.join(f'{name}={value!r}' for name, value in self.fields.items())})"
-
-
-@dataclass(frozen=True)
-class Opaque:
-    """Something that does not cross: only the name of its type does."""
-
-    type: str
-
-
-Value = Union[  # not |, which Python 3.10 has not for names in quotes
-    None, bool, int, float, str, bytes, "list[Value]", "tuple[Value, ...]", "dict[str, Value]", Tensor, Record, Opaque
-]  # fmt: skip
-
-
-# What a probe saw. TimedOut and Died are said by the grader alone.
-
-
-@dataclass(frozen=True)
-class Returned:
-    """The probe ended and saw this."""
-
-    value: Value
-
-
-@dataclass(frozen=True)
-class Raised:
-    """The student's code raised."""
-
-    type: str
-    bases: tuple[str, ...]  # names of all its classes, itself first: an IndexError is a LookupError too
-    message: str
-    during: str = "call"  # or "import"
-    trace: tuple[str, ...] = ()  # "views.py:31 in reshape", the student's own frames, outermost first
-
-
-@dataclass(frozen=True)
-class UsedForbidden:
-    """The student's code called what the exercise forbids."""
-
-    name: str  # "torch.empty"
-    where: str  # "views.py:31 in reshape"
-
-
-@dataclass(frozen=True)
-class OverLimit:
-    """A limit was reached."""
-
-    what: str  # "memory", "output", "answer" or "cpu"
-    limit: str  # in words: "512 MB"
-
-
-@dataclass(frozen=True)
-class TimedOut:
-    """No answer by the deadline."""
-
-    seconds: float
-
-
-@dataclass(frozen=True)
-class Died:
-    """The worker's process ended without an answer."""
-
-    how: str  # "exit code 0", "SIGSEGV"
-
-
-Observation = Returned | Raised | UsedForbidden | OverLimit | TimedOut | Died
-
-
-@dataclass(frozen=True)
-class Ask:
-    """The grader's question to a worker: run this probe on this case."""
-
-    probe: str  # "views.reshape": module and function, and the module of the student's package that it is handed
-    case: dict[str, Value]
-    forbids: tuple[str, ...] = ()
-
 
 _MESSAGES: dict[str, type[Any]] = {
     cls.__name__: cls for cls in (Ask, Returned, Raised, UsedForbidden, OverLimit, TimedOut, Died)
@@ -261,13 +159,13 @@ def _flatten(value: object, blobs: list[bytes], depth: int, room: list[int]) -> 
     if value is None or kind is bool:
         return value
     if kind is int:
-        if value.bit_length() > 3 * MAX_INT_DIGITS:  # type: ignore[attr-defined]
+        if value.bit_length() > MAX_INT_BITS:  # type: ignore[attr-defined]
             raise WireError(f"an integer of more than {MAX_INT_DIGITS} digits")
         return value
     if kind is str:
         if len(value) > room[0]:  # type: ignore[arg-type]
             raise WireError(f"a text of {len(value)} characters")  # type: ignore[arg-type]
-        return value
+        return value if _is_unicode(value) else ["s", value.encode("utf-8", "surrogatepass").hex()]  # type: ignore
     if kind is float:
         return ["f", struct.pack("!d", value).hex()]  # bits, so that a NaN keeps its payload
     if kind is bytes:
@@ -279,15 +177,30 @@ def _flatten(value: object, blobs: list[bytes], depth: int, room: list[int]) -> 
     if kind is dict:
         return ["d", *_pairs(value, blobs, depth, room)]  # type: ignore[arg-type]
     if isinstance(value, Record):
-        return ["r", value.name, *_pairs(value.fields, blobs, depth, room)]
+        return ["r", _text(value.name), *_pairs(value.fields, blobs, depth, room)]
     if isinstance(value, Opaque):
-        return ["o", value.type]
+        return ["o", _text(value.type)]
     if isinstance(value, Tensor):
         if len(blobs) >= MAX_TENSORS:
             raise WireError(f"more than {MAX_TENSORS} tensors")
         blobs.append(value.data)
         return ["T", value.dtype, *value.shape]
     raise WireError(f"a {kind.__name__} cannot cross")
+
+
+def _is_unicode(text: Any) -> bool:
+    """Return whether there are no lone surrogates: JSON would take a pair of them for one character."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _text(name: object) -> str:
+    if type(name) is not str:
+        raise WireError(f"a name that is a {type(name).__name__}")
+    return name
 
 
 def _pairs(pairs: dict[str, Value], blobs: list[bytes], depth: int, room: list[int]) -> list[Any]:
@@ -337,18 +250,19 @@ def _rebuild(part: Any, source: _Blob, depth: int) -> Value:
         return Record(text, _rebuild_pairs(rest, source, depth))
     if tag == "T" and all(type(size) is int for size in rest):
         return source.tensor(text, tuple(rest))
-    if tag in ("f", "b", "o") and not rest:
+    if tag in ("f", "b", "s", "o") and not rest:
         return Opaque(text) if tag == "o" else _rebuild_hex(tag, text)
     raise WireError(f"no value has tag {tag!r} and {len(rest)} more parts")
 
 
-def _rebuild_hex(tag: str, text: str) -> float | bytes:
+def _rebuild_hex(tag: str, text: str) -> float | bytes | str:
     try:
         raw = bytes.fromhex(text)
-        number: float = struct.unpack("!d", raw)[0] if tag == "f" else 0.0
+        if tag == "f":
+            return float(struct.unpack("!d", raw)[0])
+        return raw.decode("utf-8", "surrogatepass") if tag == "s" else raw
     except (ValueError, struct.error):
         raise WireError(f"no value has tag {tag!r} and {len(text)} characters") from None
-    return number if tag == "f" else raw
 
 
 def _rebuild_pairs(items: list[Any], source: _Blob, depth: int) -> dict[str, Value]:

@@ -74,7 +74,8 @@ class Zygote:
         """Start a worker; waits for the imports to end if they have not."""
         if not self._ready:
             self._ready = self._receive(READY_S) == b"ready"
-        socket.send_fds(self._control, [job.to_json().encode()], [data.fileno(), output_fd])
+        with suppress(ConnectionError):  # said in _receive
+            socket.send_fds(self._control, [job.to_json().encode()], [data.fileno(), output_fd])
         return int(json.loads(self._receive(READY_S))["pid"])
 
     def end(self, pid: int) -> Ended:
@@ -130,7 +131,7 @@ class Spawner:
         """Kill the worker's group and wait for its leader."""
         process = self._processes.pop(pid)
         for kill in (os.killpg, os.kill):
-            with suppress(ProcessLookupError):
+            with suppress(ProcessLookupError, PermissionError):  # the second is macOS's word for a zombie group
                 kill(pid, signal.SIGKILL)
         _, status, usage = os.wait4(pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)

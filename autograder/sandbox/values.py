@@ -58,7 +58,10 @@ def _to_value(thing: object, depth: int, room: list[int]) -> Value:
 
 def type_name(kind: type[Any]) -> str:
     """Return a type's name as a student would write it: generator, numpy.int64, torch.Tensor."""
-    module, name = getattr(kind, "__module__", ""), str(getattr(kind, "__qualname__", "?"))
+    try:
+        module, name = str(getattr(kind, "__module__", "")), str(getattr(kind, "__qualname__", "?"))
+    except BaseException:  # noqa: BLE001  a metaclass is the student's code
+        return "?"
     if module == "builtins" and getattr(builtins, name, kind) is kind:  # a student's class can call itself anything
         return name
     return f"{module}.{name}"[-200:]
@@ -80,9 +83,8 @@ def to_torch(value: Value) -> Any:
 
 def _from_torch(tensor: torch.Tensor) -> Value:
     dtype = str(tensor.dtype).removeprefix("torch.")
-    if tensor.layout is not torch.strided or tensor.device.type == "meta":
-        kind = "meta" if tensor.device.type == "meta" else str(tensor.layout).removeprefix("torch.")
-        return Opaque(f"torch.Tensor without plain elements ({kind})")
+    if tensor.is_nested or tensor.layout is not torch.strided or tensor.device.type == "meta" or _is_hollow(tensor):
+        return Opaque("torch.Tensor without plain elements in memory")
     if dtype not in ITEM_BYTES:
         return Opaque(f"torch.Tensor of {tensor.dtype}")
     size = tensor.numel() * ITEM_BYTES[dtype]
@@ -91,3 +93,11 @@ def _from_torch(tensor: torch.Tensor) -> Value:
     flat = tensor.detach().cpu().resolve_conj().resolve_neg().contiguous()
     # By address: .numpy() knows neither bfloat16 nor fp8, and .view(uint8) not every dtype.
     return Tensor(dtype, tuple(flat.shape), ctypes.string_at(flat.data_ptr(), size) if size else b"")
+
+
+def _is_hollow(tensor: torch.Tensor) -> bool:
+    """Return whether the storage does not hold what the shape promises: to read it would be to read anything."""
+    if tensor._is_zerotensor() or not tensor.numel():
+        return bool(tensor.numel())
+    last = tensor.storage_offset() + sum((n - 1) * step for n, step in zip(tensor.shape, tensor.stride(), strict=True))
+    return (last + 1) * tensor.element_size() > tensor.untyped_storage().nbytes()

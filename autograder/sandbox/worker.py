@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import linecache
 import os
@@ -66,8 +67,8 @@ def _receive(data: socket.socket) -> Ask | None:
 def _frame(observation: Observation) -> bytes:
     try:
         return encode(observation)
-    except (WireError, MemoryError) as error:
-        return encode(OverLimit("answer", str(error)))
+    except Exception as error:  # noqa: BLE001  json's own, where the student has changed Python's limits
+        return encode(OverLimit("answer", str(error) if isinstance(error, WireError) else "it is too large"))
 
 
 def _answer(ask: Ask, job: Job) -> Observation:
@@ -109,9 +110,11 @@ def _describe(error: BaseException, job: Job, during: str = "call") -> Observati
         message = str(error).replace(f"{job.package_dir}/", "")[:MAX_MESSAGE]  # the folder's name differs each time
     except BaseException:  # noqa: BLE001  __str__ is the student's
         message = "(its text could not be made)"
-    if isinstance(error, MemoryError) or "can't allocate memory" in message:
+    out_of_memory = isinstance(error, OSError) and error.errno == errno.ENOMEM
+    if isinstance(error, MemoryError) or out_of_memory or "can't allocate memory" in message:
         return OverLimit("memory", f"{job.limits.memory_bytes // MIB} MB")
-    bases = tuple(type_name(kind) for kind in type(error).__mro__ if kind is not object)
+    # Past a metaclass of the student's, which could lie or raise.
+    bases = tuple(type_name(kind) for kind in type.__getattribute__(type(error), "__mro__") if kind is not object)
     return Raised(type_name(type(error)), bases, message, during, _trace(error, job))
 
 
