@@ -49,6 +49,9 @@ class SameProcess:
             kinds = tuple(kind.__name__ for kind in type(error).__mro__)
             return wire.Raised(kinds[0], kinds, str(error))
 
+    def await_ready(self) -> None:
+        pass
+
     def output(self) -> str:
         return ""
 
@@ -73,7 +76,7 @@ def grade_in_this_process() -> None:
 def wall_s(command: list[str]) -> float:
     """Return how long a command takes."""
     start = time.monotonic()
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     return time.monotonic() - start
 
 
@@ -89,7 +92,7 @@ def ready_s(sandbox: Sandbox) -> float:
 
 def peak_pss_mb(command: list[str]) -> float:
     """Return the peak memory of a command with all its processes; what they share is counted once."""
-    process, peak = subprocess.Popen(command, stdout=subprocess.DEVNULL), 0
+    process, peak = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL), 0
     while process.poll() is None:
         total = 0
         for one in [psutil.Process(process.pid), *psutil.Process(process.pid).children(recursive=True)]:
