@@ -13,15 +13,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from autograder.catalogue import CatalogueError, read_checks, selects
+from autograder.catalogue import read_checks, selects
+from autograder.fault import OurFault
 from autograder.files import write_aside
 from autograder.grade import Watcher, grade
-from autograder.oracle import OracleError
 from autograder.render.gradescope import render_gradescope
 from autograder.render.terminal import Progress, open_console, render_terminal
 from autograder.result import Result
-from autograder.sandbox.launch import SandboxError
-from autograder.settings import Settings, SettingsError, read_settings
+from autograder.settings import Settings, read_settings
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -29,7 +28,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     try:
         code: int = options.run(options, read_settings())
-    except (CatalogueError, OracleError, SandboxError, SettingsError) as error:
+    except OurFault as error:
         print(f"our fault: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -131,14 +130,10 @@ def _result(options: argparse.Namespace, policy: Settings, watcher: Watcher) -> 
 
 
 def _handout(options: argparse.Namespace, policy: Settings) -> int:
-    from autograder.handout import HandoutError, write_handout  # noqa: PLC0415  staff's commands load their own
+    from autograder.handout import write_handout  # noqa: PLC0415  staff's commands load their own
 
-    try:
-        for path in write_handout(options.solutions, options.handout, policy):
-            print(path)
-    except HandoutError as error:
-        print(f"the handout was not made: {error}", file=sys.stderr)
-        return 1
+    for path in write_handout(options.solutions, options.handout, policy):
+        print(path)
     return 0
 
 

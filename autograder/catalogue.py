@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from autograder.fault import OurFault
 from autograder.result import Check
 
 
-class CatalogueError(Exception):
+class CatalogueError(OurFault):
     """The assignment's own source does not say what it must."""
 
 

@@ -1,31 +1,34 @@
-"""Grades: starts the workers, runs the checks, and keeps the result up to date after each of them."""
+"""Grades: starts the workers, runs the checks, and keeps the result up to date after each of them.
+
+pytest, Hypothesis and numpy are imported inside functions: the sandbox starts first, and the half second that they take
+goes by while it imports torch.
+"""
 
 from __future__ import annotations
 
 import os
 import platform
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING
 
 from autograder.catalogue import read_checks, selects
-from autograder.oracle import Live, Oracle, Recorded
-from autograder.plugin import GradingPlugin, check_id
 from autograder.result import NOT_ASKED_FOR, Check, Feedback, Outcome, Result
 from autograder.sandbox.host import Sandbox, Worker
 from autograder.settings import Settings
 from autograder.shortcuts import Use, find_use
-from autograder.student import Clock
 from autograder.submission import Submission, SubmissionError, read_submission
+
+if TYPE_CHECKING:
+    from autograder.oracle import Oracle
 
 NOT_REACHED = "not reached"
 NOT_LOADED = "the check could not be loaded, or the grading ended before it"
+NOTHING_COLLECTED, INTERRUPTED = 5, 2  # pytest's exit codes
 GRACE_S = 60.0  # after a check's own budget, before pytest-timeout takes the grader itself to hang
 
 
@@ -43,9 +46,8 @@ class Watcher:
 
     began: Callable[[Check], None] = lambda check: None
     ended: Callable[[Outcome], None] = lambda outcome: None
-    updated: Callable[[Result], None] = lambda result: (
-        None
-    )  # also before the first check: it is never too late to be killed
+    # Also called before the first check: it is never too early to be killed.
+    updated: Callable[[Result], None] = lambda result: None
 
 
 def grade(
@@ -77,6 +79,8 @@ def grade(
 
 def make_oracle(answers: Path, sandbox: Sandbox, settings: Settings, parts: set[str]) -> Oracle:
     """Return the oracle for the solutions' folder, or for a file of recorded answers."""
+    from autograder.oracle import Live, Recorded  # noqa: PLC0415
+
     if answers.is_dir():
         return Live(sandbox, answers.resolve(), parts, settings.package, settings.budget.check_s)
     return Recorded(answers)
@@ -95,6 +99,9 @@ class Run:
 
     def checks(self, manifest: Sequence[Check], asked: Sequence[Check], notes: tuple[str, ...] = ()) -> Result:
         """Return the result of the checks that were asked for; it also holds all others."""
+        from autograder.plugin import GradingPlugin, check_id  # noqa: PLC0415
+        from autograder.student import Clock  # noqa: PLC0415
+
         start = time.monotonic()
         self._result = Result(
             tuple(_unjudged(c, NOT_REACHED if c in asked else NOT_ASKED_FOR) for c in manifest),
@@ -133,20 +140,22 @@ class Run:
         """Say of what pytest did not reach whether it was interrupted or failed."""
         for outcome in self._result.outcomes:
             if outcome.status == "not judged" and outcome.feedback.message == NOT_REACHED:
-                if status == pytest.ExitCode.INTERRUPTED:
+                if status == INTERRUPTED:
                     self._ended(_unjudged(outcome.check, "interrupted"))
                 else:
                     self._ended(Outcome(outcome.check, "our fault", feedback=Feedback(message=NOT_LOADED)))
         staff_notes = (*self._result.staff_notes, *faults)
-        interrupted = status == pytest.ExitCode.INTERRUPTED
+        interrupted = status == INTERRUPTED
         self._result = replace(self._result, staff_notes=staff_notes, seconds=seconds, complete=not interrupted)
         self.watcher.updated(self._result)
 
 
 def run_pytest(plugin: object, parts: Sequence[str], settings: Settings) -> int:
     """Run the check modules of some parts under a plugin, and return pytest's exit code."""
+    import pytest  # noqa: PLC0415
+
     if not parts:
-        return int(pytest.ExitCode.NO_TESTS_COLLECTED)  # given no file, pytest would collect the folder it stands in
+        return NOTHING_COLLECTED  # given no file, pytest would collect the folder it stands in
     arguments = [
         *(str(settings.checks / f"test_{part}.py") for part in parts),
         *("-c", str(settings.checks / "pytest.ini"), "--rootdir", str(settings.checks), "--noconftest"),
@@ -173,7 +182,7 @@ def run_pytest(plugin: object, parts: Sequence[str], settings: Settings) -> int:
 
 
 @contextmanager
-def _own_environment() -> Any:
+def _own_environment() -> Iterator[None]:
     """Keep a person's own pytest settings out of the grading."""
     ours = {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTEST_ADDOPTS": "", "PYTEST_PLUGINS": ""}
     before = {name: os.environ.get(name) for name in ours}

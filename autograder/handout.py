@@ -17,6 +17,7 @@ from hypothesis.strategies import SearchStrategy
 
 from autograder.catalogue import Variant, read_checks
 from autograder.drawing import draw
+from autograder.fault import OurFault
 from autograder.files import write_aside
 from autograder.grade import run_pytest
 from autograder.judge import Case, Closeness, compare
@@ -35,7 +36,7 @@ KEPT = 24  # cases kept per question beside those that tell solutions apart
 RECORD_SEED = 2  # any number: it makes the file the same each time
 
 
-class HandoutError(Exception):
+class HandoutError(OurFault):
     """The solutions cannot be made into a handout."""
 
 

@@ -13,12 +13,13 @@ from typing import Any, Literal, Protocol
 
 from autograder import wire
 from autograder.catalogue import Variant, read_variants
+from autograder.fault import OurFault
 from autograder.judge import Case
 from autograder.result import Check
 from autograder.sandbox.host import Sandbox, Worker
 
 
-class OracleError(Exception):
+class OracleError(OurFault):
     """What should be seen cannot be said: the grader's fault, never the submission's."""
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from autograder.fault import OurFault
 from autograder.sandbox.job import MIB, Limits
 
 if sys.version_info >= (3, 11):
@@ -18,7 +19,7 @@ HERE = Path(__file__).parent
 POLICY = HERE / "assignment.toml"
 
 
-class SettingsError(Exception):
+class SettingsError(OurFault):
     """The policy does not say what it must."""
 
 

@@ -21,12 +21,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     # what all others speak of
     "observation": {"ml_dtypes", "numpy"},
     "wire": {"observation"},
+    "fault": set(),
     "result": set(),
     "files": set(),
     "shortcuts": set(),
     "submission": set(),
-    "catalogue": {"result"},
-    "settings": {"sandbox.job", "tomli", "tomllib"},  # 3.10 has no tomllib
+    "catalogue": {"fault", "result"},
+    "settings": {"fault", "sandbox.job", "tomli", "tomllib"},  # 3.10 has no tomllib
     # beside the student's code
     "sandbox": set(),
     "sandbox.job": set(),
@@ -38,11 +39,11 @@ MAY_IMPORT: dict[str, set[str]] = {
     "probes": set(),
     "probes.*": {"wire", "torch"},
     # the trusted end of it
-    "sandbox.launch": {"sandbox.confine", "sandbox.job"},
+    "sandbox.launch": {"fault", "sandbox.confine", "sandbox.job"},
     "sandbox.host": {"wire", "sandbox.job", "sandbox.launch", "submission"},
     # what should be seen, and whether it was
     "judge": {"wire", "numpy"},
-    "oracle": {"wire", "catalogue", "judge", "result", "sandbox.host"},
+    "oracle": {"fault", "wire", "catalogue", "judge", "result", "sandbox.host"},
     "drawing": {"judge", "hypothesis"},
     "student": {"judge", "result", "sandbox.host", "settings", "shortcuts", "wire"},
     "agree": {"catalogue", "drawing", "hypothesis", "judge", "oracle", "result", "student", "wire"},
@@ -58,7 +59,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "render.*": {"result", "render.*", "rich"},
     # what the staff does beside
     "handout": {
-        *("catalogue", "drawing", "files", "grade", "hypothesis", "judge", "oracle", "plugin", "pytest"),
+        *("catalogue", "drawing", "fault", "files", "grade", "hypothesis", "judge", "oracle", "plugin", "pytest"),
         *("result", "sandbox.host", "settings", "wire"),
     },
     "audit": {"catalogue", "grade", "result", "sandbox.host", "settings"},

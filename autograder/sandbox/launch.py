@@ -18,13 +18,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import IO, Protocol
 
+from autograder.fault import OurFault
 from autograder.sandbox.confine import clean_environment
 from autograder.sandbox.job import Job
 
 READY_S = 120.0  # for a first import of torch from a cold disk
 
 
-class SandboxError(Exception):
+class SandboxError(OurFault):
     """The sandbox did not work: the grader's fault, never the submission's."""
 
 
