@@ -8,6 +8,7 @@ asked for only after the student has answered.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
@@ -67,8 +68,7 @@ class Agree:
         if stored is None:
             drawn: list[Case] = []  # before the first is asked: the first worker may still be importing
             draw(cases, count, self.seed, drawn.append)
-        for case in drawn if stored is None else stored:
-            self._ask(probe, case, closeness)
+        self._ask_all(probe, drawn if stored is None else stored, closeness)
         differing = [asked for asked in self._asked.values() if asked.difference is not None]
         if not differing:
             return
@@ -81,22 +81,33 @@ class Agree:
             smallest = self._shrink(probe, cases, closeness, count) or smallest
         self._disagree(probe, closeness, smallest, told)
 
+    def _ask_all(self, probe: str, cases: Sequence[Case], closeness: Closeness) -> None:
+        new = {case_key(probe, case): case for case in cases}
+        got: list[Observation] = []
+        for seen, case in zip(self.student.observe_all(probe, list(new.values())), new.values(), strict=False):
+            self._end_unless_an_answer(probe, case, seen, len(got))
+            got.append(seen)
+        expected = self.oracle.answers(probe, list(new.values()))
+        for key, seen, should in zip(new, got, expected, strict=True):
+            difference = compare(should, seen, closeness, new[key])
+            self._asked[key] = _Asked(new[key], seen, should, difference)
+
     def _ask(self, probe: str, case: Case, closeness: Closeness) -> _Asked:
         key = case_key(probe, case)
         if key not in self._asked:
             got = self.student.observe(probe, case)
-            self._end_unless_an_answer(probe, case, got)
+            self._end_unless_an_answer(probe, case, got, len(self._asked))
             expected = self.oracle.answer(probe, case)
             self._asked[key] = _Asked(case, got, expected, compare(expected, got, closeness, case))
         return self._asked[key]
 
-    def _end_unless_an_answer(self, probe: str, case: Case, got: Observation) -> None:
+    def _end_unless_an_answer(self, probe: str, case: Case, got: Observation, answered: int) -> None:
         """End the check where there is nothing to compare: asking on would only take time."""
         if isinstance(got, TimedOut) and self.clock.grading_is_over:
             raise NotJudged(self.clock.out_of_time)
         if isinstance(got, TimedOut | Died | OverLimit):
             self.oracle.answer(probe, case)  # raises if the reference has no answer either: then it is our fault
-        if why := why_no_answer(got, self.check, self.clock.budget, len(self._asked)):
+        if why := why_no_answer(got, self.check, self.clock.budget, answered):
             told = Feedback(message=why, ask=case_key(probe, case).hex())
             if why.startswith(NOT_WRITTEN) or isinstance(got, UsedForbidden):
                 raise Disagreement(told)

@@ -6,7 +6,7 @@ Both answer for every variant too, so that a misconception is named at home as i
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
@@ -36,6 +36,9 @@ class Oracle(Protocol):
 
     def answer(self, probe: str, case: Case, variant: Variant | None = None) -> wire.Observation:
         """Return what the probe sees on the reference, or on a variant."""
+
+    def answers(self, probe: str, cases: Sequence[Case]) -> list[wire.Observation]:
+        """Return what the probe sees on the reference, case by case."""
 
     def dismiss(self) -> None:
         """Let go of what only a failing check has need of."""
@@ -68,16 +71,31 @@ class Live:
 
         Raises: OracleError when the reference itself crashes or hangs. A variant may.
         """
+        worker = self._worker(variant)
+        seen = worker.observe(wire.Ask(probe, case.args), self._answer_s)
+        return seen if variant else self._checked(seen, case, worker)
+
+    def answers(self, probe: str, cases: Sequence[Case]) -> list[wire.Observation]:
+        """Ask the worker that holds the reference about all cases.
+
+        Raises: OracleError as `answer` does.
+        """
+        worker = self._worker(None)
+        seen = worker.observe_all([wire.Ask(probe, case.args) for case in cases], lambda: self._answer_s)
+        return [self._checked(one, case, worker) for one, case in zip(seen, cases, strict=False)]
+
+    def _worker(self, variant: Variant | None) -> Worker:
         name = variant.name if variant else ""
         if name not in self._workers or not self._workers[name].alive:
             self._workers[name] = self._sandbox.worker(self._solutions, self._package, override=name, trusted=True)
-        worker = self._workers[name]
-        seen = worker.observe(wire.Ask(probe, case.args), self._answer_s)
+        return self._workers[name]
+
+    @staticmethod
+    def _checked(seen: wire.Observation, case: Case, worker: Worker) -> wire.Observation:
         # An illegal case says what its error must name: any other error is a fault of the probe or the reference.
-        answers = isinstance(seen, wire.Returned) or (isinstance(seen, wire.Raised) and case.names)
-        if variant is None and not answers:
-            raise OracleError(f"the reference gave no answer to {case.code}: {seen}; it said: {worker.output()}")
-        return seen
+        if isinstance(seen, wire.Returned) or (isinstance(seen, wire.Raised) and case.names):
+            return seen
+        raise OracleError(f"the reference gave no answer to {case.code}: {seen}; it said: {worker.output()}")
 
     def dismiss(self) -> None:
         """End the workers of variants."""
@@ -133,6 +151,10 @@ class Recorded:
         if entry is None or (variant is not None and variant.name not in entry.variants):
             raise OracleError(f"no answer is recorded for {case.code}")
         return entry.reference if variant is None else entry.variants[variant.name]
+
+    def answers(self, probe: str, cases: Sequence[Case]) -> list[wire.Observation]:
+        """Look the answers up."""
+        return [self.answer(probe, case) for case in cases]
 
     def dismiss(self) -> None:
         """Nothing is held."""

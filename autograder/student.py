@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from autograder.judge import Case
@@ -76,10 +76,29 @@ class Student:
         self._printed = ""
 
     def observe(self, probe: str, case: Case) -> Observation:
-        """Return what the probe saw on a case; a worker that failed to answer is replaced by a fresh one.
+        """Return what the probe saw on a case; see `observe_all`."""
+        return next(self.observe_all(probe, [case]))
+
+    def observe_all(self, probe: str, cases: Sequence[Case]) -> Iterator[Observation]:
+        """Yield what the probe saw on each case, up to the first without an answer.
+
+        A worker that failed to answer is replaced by a fresh one for the next questions.
 
         Raises: NotJudged when there is no time for the check, Disagreement when its source uses what is forbidden.
         """
+        worker = self._ready_worker()
+        answers = worker.observe_all([Ask(probe, case.args, self._check.forbids) for case in cases], self._clock.left_s)
+        while self._clock.left_s() > 0:
+            start = time.monotonic()
+            seen = next(answers, None)
+            self._clock.spent_s += time.monotonic() - start
+            self._printed = worker.output()
+            if seen is None:
+                return
+            yield seen
+        yield TimedOut(0.0)
+
+    def _ready_worker(self) -> Worker:
         if self._worker is None:
             self._clock.start_check()
             if (use := self._find_shortcut(self._check)) is not None:
@@ -87,14 +106,7 @@ class Student:
         if self._worker is None or not self._worker.alive:
             self._worker = self._start()
             self._worker.await_ready()
-        left_s = self._clock.left_s()
-        if left_s <= 0:
-            return TimedOut(0.0)
-        start = time.monotonic()
-        seen = self._worker.observe(Ask(probe, case.args, self._check.forbids), left_s)
-        self._clock.spent_s += time.monotonic() - start
-        self._printed = self._worker.output()
-        return seen
+        return self._worker
 
     def output(self) -> str:
         """Return what the code has printed: head and tail."""

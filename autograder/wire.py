@@ -33,7 +33,7 @@ from autograder.observation import (
 __all__ = [
     "ITEM_BYTES", "MAX_RANK", "Ask", "Died", "Message", "Observation", "Opaque", "OverLimit", "Raised", "Record",
     "Returned", "Tensor", "TimedOut", "UsedForbidden", "Value", "WireError", "decode", "decode_frame", "encode",
-    "frame_sizes", "missing_bytes",
+    "frame_sizes", "missing_bytes", "split_frame",
 ]  # fmt: skip
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -93,6 +93,12 @@ def missing_bytes(received: bytes | bytearray, max_header_bytes: int = MAX_HEADE
         return PREFIX.size - len(received)
     sizes = frame_sizes(bytes(received[: PREFIX.size]), max_header_bytes)
     return max(0, PREFIX.size + sum(sizes) - len(received))
+
+
+def split_frame(received: bytes) -> tuple[bytes, bytes]:
+    """Return the frame at the head of what was received, which is whole, and the rest."""
+    size = PREFIX.size + sum(PREFIX.unpack(received[: PREFIX.size])[1:])
+    return received[:size], received[size:]
 
 
 def decode(header: bytes, blob: bytes) -> Message:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -56,6 +56,9 @@ class FakeStudent:
         self.asked.append(number(case))
         return self.answer(number(case))
 
+    def observe_all(self, probe: str, cases: Sequence[Case]) -> Iterator[Observation]:
+        return (self.observe(probe, case) for case in cases)
+
     def output(self) -> str:
         return f"asked {len(self.asked)} times"
 
@@ -82,6 +85,9 @@ class FakeOracle:
     def answer(self, probe: str, case: Case, variant: Variant | None = None) -> Observation:
         self.asked.append(number(case))
         return self.others[variant](number(case)) if variant else self.reference(number(case))
+
+    def answers(self, probe: str, cases: Sequence[Case]) -> list[Observation]:
+        return [self.answer(probe, case) for case in cases]
 
     def dismiss(self) -> None:
         raise AssertionError("a question dismisses nobody")
@@ -528,6 +534,9 @@ class FakeWorker:
 
     def await_ready(self) -> None:
         assert self.answers
+
+    def observe_all(self, asks: Sequence[Ask], deadline_s: Callable[[], float]) -> Iterator[Observation]:
+        return (self.observe(ask, deadline_s()) for ask in asks)
 
     def output(self) -> str:
         return f"output {len(self.asked)}"

@@ -333,7 +333,7 @@ def test_a_handout_that_cannot_be_made_is_our_fault(
 
     monkeypatch.setattr(handout, "write_handout", fails)
     assert main(["handout"]) == 1
-    assert "the handout was not made: views.py:3: a marker stands in a function" in capsys.readouterr().err
+    assert "our fault: views.py:3: a marker stands in a function" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("trouble", "code"), [("", 0), ("is not caught: passed", 1)])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,9 @@ class FakeWorker:
     def observe(self, ask: Ask, deadline_s: float) -> Observation:
         self.asked.append((ask, deadline_s))
         return self.seen
+
+    def observe_all(self, asks: Sequence[Ask], deadline_s: Callable[[], float]) -> Iterator[Observation]:
+        return (self.observe(ask, deadline_s()) for ask in asks)
 
     def output(self) -> str:
         return "what it printed"

@@ -6,7 +6,7 @@ import os
 import sys
 import textwrap
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -52,6 +52,9 @@ class FakeWorker:
     def observe(self, ask: Ask, deadline_s: float) -> Observation:
         return self.answer(ask.case["shape"])  # type: ignore[arg-type]
 
+    def observe_all(self, asks: Sequence[Ask], deadline_s: Callable[[], float]) -> Iterator[Observation]:
+        return (self.observe(ask, deadline_s()) for ask in asks)
+
     def await_ready(self) -> None:
         pass
 
@@ -92,6 +95,9 @@ class FakeOracle:
     def answer(self, probe: str, case: Case, variant: Variant | None = None) -> Observation:
         n = case.args["shape"]
         return Returned([2 * n] if variant else 2 * n)  # type: ignore[operator,list-item]
+
+    def answers(self, probe: str, cases: Sequence[Case]) -> list[Observation]:
+        return [self.answer(probe, case) for case in cases]
 
     def dismiss(self) -> None:
         self.dismissed += 1

@@ -13,9 +13,10 @@ import sysconfig
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from types import TracebackType
 
@@ -27,6 +28,7 @@ from autograder.submission import Submission, stage
 WORKER_USER = 40001  # uid and gid that no distribution gives to anybody
 END_S = 2.0  # for the rest of a worker's output, once it has ended
 NO_ANSWER = "something else was written in its place"
+AHEAD, AHEAD_BYTES = 16, 1 << 15  # questions sent before they are due; so few that a socket takes them at once
 READ_BYTES = 1 << 16  # most answers come whole
 
 
@@ -110,6 +112,7 @@ class Worker:
             theirs.close()
             os.close(writer)
         self._ready = False
+        self._received = b""  # beyond the last answer
         self._ended: Ended | None = None
         self._output = _Output(reader, job.limits, self.pid)
 
@@ -123,18 +126,39 @@ class Worker:
 
         Without an answer the worker is ended, and the observation says why: TimedOut, Died or OverLimit.
         """
+        return next(self.observe_all([ask], lambda: deadline_s))
+
+    def observe_all(self, asks: Sequence[wire.Ask], deadline_s: Callable[[], float]) -> Iterator[wire.Observation]:
+        """Yield what a probe saw on each case; the last one, if the worker fails to answer.
+
+        Some questions are sent ahead, so that the worker does not wait for the grader between two. The time of each
+        begins when the one before it has been answered.
+        """
         if self._ended is not None:
             raise SandboxError("a worker that was ended cannot be asked")
+        frames = [wire.encode(ask) for ask in asks]
         self.await_ready()
-        frame = wire.encode(ask)
-        until = time.monotonic() + deadline_s
+        sent = 0
+        for answered in range(len(frames)):
+            until = time.monotonic() + (left_s := deadline_s())
+            ahead = max(
+                1, sum(size <= AHEAD_BYTES for size in accumulate(map(len, frames[answered : answered + AHEAD])))
+            )
+            seen = self._observe(frames[sent : answered + ahead], until, left_s)
+            sent = max(sent, answered + ahead)
+            yield seen
+            if not self.alive:
+                return
+
+    def _observe(self, frames: Sequence[bytes], until: float, left_s: float) -> wire.Observation:
+        """Send some questions, and return the next answer."""
         try:
-            self._data.settimeout(deadline_s)
-            self._data.sendall(frame)
+            self._data.settimeout(max(left_s, 0.001))
+            self._data.sendall(b"".join(frames))
             answer = self._receive(until)
         except TimeoutError:
             self.end()
-            return self._over_output() or wire.TimedOut(deadline_s)
+            return self._over_output() or wire.TimedOut(left_s)
         except (EOFError, ConnectionError):
             ended = self.end()
             return self._over_output() or self._death(ended)
@@ -184,8 +208,7 @@ class Worker:
 
     def _receive(self, until: float) -> wire.Message:
         """Return the next message; one deadline for all its bytes, so that a trickle gains nothing."""
-        received = bytearray()
-        while missing := wire.missing_bytes(received):
+        while missing := wire.missing_bytes(self._received):
             left = until - time.monotonic()
             if left <= 0:
                 raise TimeoutError
@@ -193,8 +216,9 @@ class Worker:
             chunk = self._data.recv(min(max(missing, READ_BYTES), MIB))
             if not chunk:
                 raise EOFError
-            received += chunk
-        return wire.decode_frame(bytes(received))
+            self._received += chunk
+        frame, self._received = wire.split_frame(self._received)
+        return wire.decode_frame(frame)
 
     def _over_output(self) -> wire.OverLimit | None:
         return wire.OverLimit("output", f"{self._job.limits.output_bytes // MIB} MB") if self._output.flooded else None

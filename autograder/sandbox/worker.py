@@ -9,6 +9,7 @@ import os
 import socket
 import sys
 import traceback
+from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from autograder.sandbox.confine import confine, take_descriptors
@@ -25,6 +26,7 @@ from autograder.wire import (
     decode_frame,
     encode,
     missing_bytes,
+    split_frame,
 )
 
 READY = encode(Returned("ready"))  # said before any code of the student's has run
@@ -45,23 +47,25 @@ def run(data_fd: int, output_fd: int, job: Job, parent: int) -> NoReturn:
         traceback.print_exc()
         os._exit(os.EX_SOFTWARE)
     try:
-        while (ask := _receive(data)) is not None:
+        for ask in _questions(data):
             data.sendall(_frame(_answer(ask, job)))
     except BaseException:  # noqa: BLE001  the grader is gone, or the student has broken what we stand on
         os._exit(os.EX_SOFTWARE)
     os._exit(0)  # no handlers of the student's at exit, no waiting for its threads
 
 
-def _receive(data: socket.socket) -> Ask | None:
-    received = bytearray()
-    while missing := missing_bytes(received):
-        chunk = data.recv(max(missing, READ_BYTES))
-        if not chunk:
-            return None
-        received += chunk
-    message = decode_frame(bytes(received))
-    assert isinstance(message, Ask), message
-    return message
+def _questions(data: socket.socket) -> Iterator[Ask]:
+    received = b""
+    while True:
+        while missing := missing_bytes(received):
+            chunk = data.recv(max(missing, READ_BYTES))
+            if not chunk:
+                return
+            received += chunk
+        frame, received = split_frame(received)
+        message = decode_frame(frame)
+        assert isinstance(message, Ask), message
+        yield message
 
 
 def _frame(observation: Observation) -> bytes:
