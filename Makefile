@@ -19,7 +19,7 @@ debug: $(READY) ## step through the case that fails: SUBMISSION=handout ONLY=1.4
 	@$(RUN) debug $(SUBMISSION) $(CHOSEN)
 
 test: $(READY) ## the kit's own tests
-	@$(VENV)/bin/python -m pytest -q
+	@$(VENV)/bin/python -m pytest -q -n auto --dist loadfile
 
 check: $(READY) ## format, lint and types
 	@$(VENV)/bin/ruff format --check . && $(VENV)/bin/ruff check . && $(VENV)/bin/mypy
