@@ -156,27 +156,9 @@ def run_pytest(plugin: object, parts: Sequence[str], settings: Settings) -> int:
 
     if not parts:
         return NOTHING_COLLECTED  # given no file, pytest would collect the folder it stands in
-    arguments = [
-        *(str(settings.checks / f"test_{part}.py") for part in parts),
-        *("-c", str(settings.checks / "pytest.ini"), "--rootdir", str(settings.checks), "--noconftest"),
-        *(
-            "-p",
-            "no:terminal",
-            "-p",
-            "no:cacheprovider",
-            "-p",
-            "pytest_timeout",
-            "--import-mode=importlib",
-            "--assert=plain",
-        ),
-        *("-s", "--continue-on-collection-errors"),
-        *(
-            "-o",
-            f"timeout={settings.budget.check_s + settings.budget.shrink_s + GRACE_S}",
-            "-o",
-            "timeout_method=signal",
-        ),
-    ]
+    timeout_s = settings.budget.check_s + settings.budget.shrink_s + GRACE_S
+    arguments = ["-c", str(settings.checks / "pytest.ini"), "--rootdir", str(settings.checks)]
+    arguments += ["-o", f"timeout={timeout_s}", *(str(settings.checks / f"test_{part}.py") for part in parts)]
     with _own_environment():
         return int(pytest.main(arguments, plugins=[plugin]))
 

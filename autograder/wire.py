@@ -33,7 +33,7 @@ from autograder.observation import (
 __all__ = [
     "ITEM_BYTES", "MAX_RANK", "Ask", "Died", "Message", "Observation", "Opaque", "OverLimit", "Raised", "Record",
     "Returned", "Tensor", "TimedOut", "UsedForbidden", "Value", "WireError", "decode", "decode_frame", "encode",
-    "frame_sizes", "missing_bytes", "split_frame",
+    "frame_sizes", "missing_bytes", "take_frame",
 ]  # fmt: skip
 
 MAX_HEADER_BYTES = 64 * 1024
@@ -95,10 +95,12 @@ def missing_bytes(received: bytes | bytearray, max_header_bytes: int = MAX_HEADE
     return max(0, PREFIX.size + sum(sizes) - len(received))
 
 
-def split_frame(received: bytes) -> tuple[bytes, bytes]:
-    """Return the frame at the head of what was received, which is whole, and the rest."""
+def take_frame(received: bytearray) -> bytes:
+    """Remove the frame at the head of what was received, which must be whole, and return it."""
     size = PREFIX.size + sum(PREFIX.unpack(received[: PREFIX.size])[1:])
-    return received[:size], received[size:]
+    frame = bytes(received[:size])
+    del received[:size]
+    return frame
 
 
 def decode(header: bytes, blob: bytes) -> Message:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import textwrap
 import time
@@ -107,7 +108,7 @@ def empty_policy(folder: Path) -> Settings:
     """Return settings with a folder of checks that is still empty."""
     checks = folder / "checks"
     checks.mkdir()
-    (checks / "pytest.ini").write_text("[pytest]\n")
+    shutil.copy(POLICY.checks / "pytest.ini", checks)
     return replace(POLICY, checks=checks, fresh_cases=5, budget=Budget(4, 20, 0.5, 480))
 
 

@@ -112,7 +112,7 @@ class Worker:
             theirs.close()
             os.close(writer)
         self._ready = False
-        self._received = b""  # beyond the last answer
+        self._received = bytearray()  # beyond the last answer
         self._ended: Ended | None = None
         self._output = _Output(reader, job.limits, self.pid)
 
@@ -141,9 +141,8 @@ class Worker:
         sent = 0
         for answered in range(len(frames)):
             until = time.monotonic() + (left_s := deadline_s())
-            ahead = max(
-                1, sum(size <= AHEAD_BYTES for size in accumulate(map(len, frames[answered : answered + AHEAD])))
-            )
+            sizes = accumulate(len(frame) for frame in frames[answered : answered + AHEAD])
+            ahead = max(1, sum(size <= AHEAD_BYTES for size in sizes))
             seen = self._observe(frames[sent : answered + ahead], until, left_s)
             sent = max(sent, answered + ahead)
             yield seen
@@ -217,8 +216,7 @@ class Worker:
             if not chunk:
                 raise EOFError
             self._received += chunk
-        frame, self._received = wire.split_frame(self._received)
-        return wire.decode_frame(frame)
+        return wire.decode_frame(wire.take_frame(self._received))
 
     def _over_output(self) -> wire.OverLimit | None:
         return wire.OverLimit("output", f"{self._job.limits.output_bytes // MIB} MB") if self._output.flooded else None
@@ -228,7 +226,8 @@ class Worker:
             number = os.WTERMSIG(ended.status)
             if number == signal.SIGXCPU or (number == signal.SIGKILL and ended.cpu_s >= self._job.limits.cpu_s):
                 return wire.OverLimit("cpu", f"{self._job.limits.cpu_s} s")
-            return wire.Died(signal.Signals(number).name)
+            named = number in {each.value for each in signal.Signals}  # the real-time ones are not
+            return wire.Died(signal.Signals(number).name if named else f"signal {number}")
         return wire.Died(f"exit code {os.waitstatus_to_exitcode(ended.status)}")
 
 

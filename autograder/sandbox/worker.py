@@ -26,7 +26,7 @@ from autograder.wire import (
     decode_frame,
     encode,
     missing_bytes,
-    split_frame,
+    take_frame,
 )
 
 READY = encode(Returned("ready"))  # said before any code of the student's has run
@@ -55,15 +55,14 @@ def run(data_fd: int, output_fd: int, job: Job, parent: int) -> NoReturn:
 
 
 def _questions(data: socket.socket) -> Iterator[Ask]:
-    received = b""
+    received = bytearray()
     while True:
         while missing := missing_bytes(received):
             chunk = data.recv(max(missing, READ_BYTES))
             if not chunk:
                 return
             received += chunk
-        frame, received = split_frame(received)
-        message = decode_frame(frame)
+        message = decode_frame(take_frame(received))
         assert isinstance(message, Ask), message
         yield message
 

@@ -39,3 +39,10 @@ def sliding_windows(x, size, step=1):
 
 def split_heads(x, heads):
     quit()
+
+
+def _reshape(self, shape):
+    os.kill(os.getpid(), 40)  # a real-time signal, which Python has no name for
+
+
+View.reshape = _reshape
