@@ -25,7 +25,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "result": set(),
     "files": set(),
     "shortcuts": set(),
-    "submission": set(),
+    "listing": set(),
+    "submission": {"listing"},
     "catalogue": {"fault", "result"},
     "settings": {"fault", "sandbox.job", "tomli", "tomllib"},  # 3.10 has no tomllib
     # beside the student's code

@@ -19,7 +19,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder import submission
+from autograder import listing
 from autograder.submission import Limits, Submission, SubmissionError, read_submission, stage
 
 MODULES = ("views", "shapes")
@@ -314,7 +314,7 @@ def test_what_became_a_link_or_a_fifo_while_it_was_read_is_neither_followed_nor_
     os.mkfifo(folder / "napkin/pipe.py")
     (folder / "napkin/link.py").symlink_to("/etc/passwd")
     is_folder = stat.S_ISDIR
-    monkeypatch.setattr(submission.stat, "S_ISREG", lambda mode: not is_folder(mode))
+    monkeypatch.setattr(listing.stat, "S_ISREG", lambda mode: not is_folder(mode))
     read = read_submission(folder, MODULES)
     assert read.files == {**BOTH, "napkin/pipe.py": b""}
     assert only_note(read).startswith("napkin/link.py could not be read (")
@@ -327,7 +327,7 @@ def test_a_file_that_cannot_be_opened_is_left_out(tmp_path: Path, monkeypatch: p
         raise PermissionError(13, "Permission denied")
 
     with monkeypatch.context() as patch:
-        patch.setattr(submission.os, "open", refuse)
+        patch.setattr(listing.os, "open", refuse)
         with pytest.raises(SubmissionError, match=r"napkin/views.py could not be read \(Permission denied\)"):
             read_submission(folder, MODULES)
 
