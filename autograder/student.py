@@ -73,7 +73,6 @@ class Student:
     ) -> None:
         self._check, self._start, self._find_shortcut, self._clock = check, start, find_shortcut, clock
         self._worker: Worker | None = None
-        self._printed = ""
 
     def observe(self, probe: str, case: Case) -> Observation:
         """Return what the probe saw on a case; see `observe_all`."""
@@ -92,7 +91,6 @@ class Student:
             start = time.monotonic()
             seen = next(answers, None)
             self._clock.spent_s += time.monotonic() - start
-            self._printed = worker.output()
             if seen is None:
                 return
             yield seen
@@ -109,8 +107,9 @@ class Student:
         return self._worker
 
     def output(self) -> str:
-        """Return what the code has printed: head and tail."""
-        return self._printed
+        """End the worker, so that nothing is on its way any more, and return what it printed: head and tail."""
+        self.end()
+        return self._worker.output() if self._worker is not None else ""
 
     def end(self) -> None:
         """End the worker.
