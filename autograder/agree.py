@@ -72,7 +72,7 @@ class Agree:
         differing = [asked for asked in self._asked.values() if asked.difference is not None]
         if not differing:
             return
-        if (form := self._seen_as("accepted", probe, closeness)) is not None:
+        if (form := self._seen_as(self._known("accepted"), probe, closeness)) is not None:
             self.note = form.text
             return
         told = f"{len(differing)} of {len(self._asked)} cases differ"
@@ -85,7 +85,7 @@ class Agree:
         new = {case_key(probe, case): case for case in cases}
         got: list[Observation] = []
         for seen, case in zip(self.student.observe_all(probe, list(new.values())), new.values(), strict=False):
-            self._end_unless_an_answer(probe, case, seen, len(got))
+            self._end_unless_an_answer(probe, case, seen, len(self._asked) + len(got))
             got.append(seen)
         expected = self.oracle.answers(probe, list(new.values()))
         for key, seen, should in zip(new, got, expected, strict=True):
@@ -95,10 +95,7 @@ class Agree:
     def _ask(self, probe: str, case: Case, closeness: Closeness) -> _Asked:
         key = case_key(probe, case)
         if key not in self._asked:
-            got = self.student.observe(probe, case)
-            self._end_unless_an_answer(probe, case, got, len(self._asked))
-            expected = self.oracle.answer(probe, case)
-            self._asked[key] = _Asked(case, got, expected, compare(expected, got, closeness, case))
+            self._ask_all(probe, [case], closeness)
         return self._asked[key]
 
     def _end_unless_an_answer(self, probe: str, case: Case, got: Observation, answered: int) -> None:
@@ -133,13 +130,13 @@ class Agree:
             draw(cases, count, self.seed, each, shrink=True)
         return found[-1] if found else None
 
-    def _seen_as(self, kind: str, probe: str, closeness: Closeness) -> Variant | None:
-        """Return the first variant that answers every case as the student does."""
+    def _known(self, kind: str) -> list[Variant]:
+        return [variant for variant in self.oracle.variants(self.check) if variant.kind == kind]
+
+    def _seen_as(self, variants: Sequence[Variant], probe: str, closeness: Closeness) -> Variant | None:
+        """Return the first of some variants that answers every case as the student does."""
         asked = sorted(self._asked.values(), key=lambda one: one.difference is None)  # what differs decides soonest
-        for variant in self.oracle.variants(self.check):
-            if variant.kind == kind and all(self._same(variant, probe, one, closeness) for one in asked):
-                return variant
-        return None
+        return next((v for v in variants if all(self._same(v, probe, one, closeness) for one in asked)), None)
 
     def _same(self, variant: Variant, probe: str, asked: _Asked, closeness: Closeness) -> bool:
         seen = self.oracle.answer(probe, asked.case, variant)
@@ -147,13 +144,15 @@ class Agree:
 
     def _hint(self, probe: str, closeness: Closeness, shown: _Asked) -> str:
         """Return the hint of the misconception that sees the same: on every case, or as the only one on this case."""
-        known = [v for v in self.oracle.variants(self.check) if v.kind == "misconception"]
         # One that is right on this case says nothing about it, such as where only an error's message is wrong.
-        known = [v for v in known if self._errs(v, probe, shown, closeness) and self._same(v, probe, shown, closeness)]
-        everywhere = self._seen_as("misconception", probe, closeness)
-        if everywhere in known:
+        alike = [
+            variant
+            for variant in self._known("misconception")
+            if self._errs(variant, probe, shown, closeness) and self._same(variant, probe, shown, closeness)
+        ]
+        if (everywhere := self._seen_as(alike, probe, closeness)) is not None:
             return everywhere.text
-        return known[0].text if len(known) == 1 else ""
+        return alike[0].text if len(alike) == 1 else ""
 
     def _errs(self, variant: Variant, probe: str, asked: _Asked, closeness: Closeness) -> bool:
         return (

@@ -7,7 +7,6 @@ and the solutions stay a path.
 from __future__ import annotations
 
 import ast
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -126,7 +125,7 @@ def _decorated(path: Path) -> list[tuple[ast.FunctionDef, dict[str, tuple[list[A
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            calls = {inspect.cleandoc(ast.unparse(d.func)): d for d in node.decorator_list if isinstance(d, ast.Call)}
+            calls = {ast.unparse(d.func): d for d in node.decorator_list if isinstance(d, ast.Call)}
             try:
                 arguments = {
                     name: (

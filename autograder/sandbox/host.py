@@ -104,7 +104,7 @@ class Worker:
         reader, writer = os.pipe()
         try:
             self.pid = launcher.launch(job, theirs, writer)
-        except BaseException:
+        except BaseException:  # whatever it was: what is open here is nobody else's to close
             os.close(reader)
             self._data.close()
             raise
