@@ -38,7 +38,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sandbox.worker": {"wire", "sandbox.confine", "sandbox.guard", "sandbox.job", "sandbox.values", "torch"},
     "sandbox.zygote": {"sandbox.job", "sandbox.worker"},
     "probes": set(),
-    "probes.*": {"wire", "torch"},
+    "probes.*": {"wire", "torch", "probes.inputs"},
     # the trusted end of it
     "sandbox.launch": {"fault", "sandbox.confine", "sandbox.job"},
     "sandbox.host": {"wire", "sandbox.job", "sandbox.launch", "submission"},

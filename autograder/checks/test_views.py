@@ -9,23 +9,16 @@ from hypothesis import strategies as st
 
 from autograder.agree import Agree
 from autograder.checks import forbids
-from autograder.checks.cases import (
+from autograder.checks.cases import Draw, Shape, call, draw_shape, pick, shuffled, sometimes, write_bases
+from autograder.checks.layouts import (
     FEW_EMPTY,
     HUGE,
-    Draw,
-    Shape,
-    call,
     draw_chain,
     draw_illegal_step,
     draw_layout,
-    draw_shape,
     draw_strides,
     draw_target,
     draw_view,
-    pick,
-    shuffled,
-    sometimes,
-    write_bases,
     write_steps,
 )
 from autograder.judge import Case, exact
@@ -103,7 +96,7 @@ def strides_of(draw: Draw) -> Case:
     names: tuple[object, ...] = ()
     if shape and sometimes(draw, 8):
         shape, names = (*shape[:-1], -2), (-2,)
-    return call("contiguous_strides", f"contiguous_strides({shape})", names, shape=shape)
+    return call("views", "contiguous_strides", f"contiguous_strides({shape})", names, shape=shape)
 
 
 @number("1.1a")
@@ -125,7 +118,7 @@ def elements(draw: Draw) -> Case:
         index = (*index, 1)
         names = (index, stride)
     code = f"storage_index({stride}, {offset}, {index})"
-    return call("storage_index", code, names, stride=stride, offset=offset, index=index)
+    return call("views", "storage_index", code, names, stride=stride, offset=offset, index=index)
 
 
 @number("1.1b")
@@ -157,7 +150,7 @@ def strided_shapes(draw: Draw) -> Case:
         steps = steps[1:] if steps else [1]
         names = (tuple(steps), shape)
     stride = tuple(steps)
-    return call("is_contiguous", f"is_contiguous({shape}, {stride})", names, shape=shape, stride=stride)
+    return call("views", "is_contiguous", f"is_contiguous({shape}, {stride})", names, shape=shape, stride=stride)
 
 
 @number("1.2")
@@ -183,7 +176,7 @@ def operations(draw: Draw) -> Case:
         last, names = draw_illegal_step(draw, shape)
         steps = (*steps, last)
     written = "".join(f".{name}({', '.join(map(repr, arguments))})" for name, arguments in steps)
-    return call("View", _view(view) + written, names, view=view, steps=steps)
+    return call("views", "View", _view(view) + written, names, view=view, steps=steps)
 
 
 @number("1.3")
@@ -205,7 +198,7 @@ def reshapes(draw: Draw) -> Case:
         unsolvable = [(0, -1), (-1, 2, 0)] if 0 in old else [(*old, 2, 0, -1), (11, *old, 13), (13, 11, -1)]
         shape = pick(draw, [*unsolvable, (*shape, -1, -1), (*shape, -2)])
         names = (shape,)
-    return call("View", f"{_view(view)}.reshape({shape})", names, view=view, shape=shape)
+    return call("views", "View", f"{_view(view)}.reshape({shape})", names, view=view, shape=shape)
 
 
 @number("1.4")
@@ -231,7 +224,7 @@ def stored(draw: Draw, function: str, count: int) -> Case:
         tensors.append((place, steps))
         written.append("xyz"[place] + write_steps(steps))
     code = f"{write_bases(bases)}\n{function}({', '.join(written)})"
-    return call(function, code, bases=tuple(bases), tensors=tuple(tensors))
+    return call("views", function, code, bases=tuple(bases), tensors=tuple(tensors))
 
 
 @number("1.5a")
@@ -266,7 +259,7 @@ def draw_tensor(draw: Draw) -> tuple[dict[str, Any], str, str, Shape]:
 def matrices(draw: Draw) -> Case:
     """Draw a tensor to take the diagonal of."""
     made, bases, x, shape = draw_tensor(draw)
-    return call("diagonal", f"{bases}\ndiagonal({x})", (shape,) if len(shape) < 2 else (), **made)
+    return call("views", "diagonal", f"{bases}\ndiagonal({x})", (shape,) if len(shape) < 2 else (), **made)
 
 
 @number("1.6a")
@@ -290,7 +283,13 @@ def windowed(draw: Draw) -> Case:
         size, step, wrong = pick(draw, [(0, 1, 0), (length + 1, 1, length + 1), (1, 0, 0), (-1, 1, -1)])
         names = (wrong,)
     return call(
-        "sliding_windows", f"{bases}\nsliding_windows({x}, {size}, {step})", names, **made, size=size, step=step
+        "views",
+        "sliding_windows",
+        f"{bases}\nsliding_windows({x}, {size}, {step})",
+        names,
+        **made,
+        size=size,
+        step=step,
     )
 
 
@@ -320,7 +319,7 @@ def headed(draw: Draw, function: str) -> Case:
         f"split_heads({x}, {asked})" if function == "split_heads" else f"merge_heads({x})"
     )
     extra = {"heads": asked} if function == "split_heads" else {}
-    return call(function, code, names, bases=(base,), tensors=((0, steps),), **extra)
+    return call("views", function, code, names, bases=(base,), tensors=((0, steps),), **extra)
 
 
 @number("1.7")
