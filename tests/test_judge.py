@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autograder.checks.test_views import same_view
-from autograder.judge import MAX_SHOWN, Case, compare, exact, show, show_observation
+from autograder.judge import MAX_SHOWN, Case, close, compare, exact, show, show_observation
 from autograder.wire import (
     ITEM_BYTES,
     Died,
@@ -324,3 +324,61 @@ def test_an_empty_tensor_of_any_shape_is_shown(shape: tuple[int, ...]) -> None:
 def test_tensors_of_the_most_axes_are_compared() -> None:
     ones, twos = (Tensor("uint8", (1,) * 32, data) for data in (b"\1", b"\2"))
     assert exact(ones, twos, CASE) is not None
+
+
+# --- close ------------------------------------------------------------------------------------------------------------
+
+CLOSE = close(1e-6)
+
+
+@pytest.mark.parametrize(
+    ("asked", "got"),
+    [
+        (3.0, 3.0 + 2e-6),
+        (0.0, -0.0),
+        (math.inf, math.inf),
+        (NAN, NAN),
+        ({"a": (1.0, 2)}, {"a": (1.0 - 5e-7, 2)}),
+        (tensor([1.0, 1000.0], "float64"), tensor([1.0005, 1000.0], "float64")),
+        (tensor([0.0, 1.0], "float64"), tensor([-0.0, 1.0], "float64")),
+        (tensor([NAN, math.inf]), tensor([NAN, math.inf])),
+        (tensor([]), tensor([])),
+        (tensor([1.0, 2.0], "bfloat16"), tensor([1.0, 2.0], "bfloat16")),
+    ],
+    ids=repr,
+)
+def test_close_lets_numbers_differ_by_so_much_of_the_largest(asked: Value, got: Value) -> None:
+    assert CLOSE(asked, got, CASE) is None
+
+
+@pytest.mark.parametrize(
+    ("asked", "got", "where"),
+    [
+        (3.0, 3.0 + 4e-6, ""),
+        (3.0, 3, "the type"),
+        (3, 4, ""),
+        (3.0, NAN, ""),
+        (3.0, math.inf, ""),
+        (math.inf, -math.inf, ""),
+        (math.inf, 1e308, ""),
+        (0.0, 1e-300, ""),
+        ({"a": (1.0, 2)}, {"a": (1.0, 3)}, "at ['a'][1]"),
+        (tensor([1.0, 1000.0], "float64"), tensor([1.01, 1000.0], "float64"), "1 of 2 elements, first [0]"),
+        (tensor([1.0, 1000.0]), tensor([1.0, NAN]), "1 of 2 elements, first [1]"),
+        (tensor([1.0, math.inf]), tensor([1.0, 1e30]), "1 of 2 elements, first [1]"),
+        (tensor([NAN]), tensor([1.0]), "1 of 1 elements"),
+        (tensor([1.0, 2.0]), tensor([1.0, 2.0], "float64"), "the dtype"),
+        (tensor([1.0, 2.0]), tensor(1.0), "the shape"),
+        (tensor([1, 2], "int64"), tensor([1, 3], "int64"), "1 of 2 elements"),
+    ],
+    ids=repr,
+)
+def test_close_is_exact_about_everything_else(asked: Value, got: Value, where: str) -> None:
+    difference = CLOSE(asked, got, CASE)
+    assert difference is not None
+    assert where in difference
+
+
+@pytest.mark.filterwarnings("error")
+def test_close_compares_what_is_not_finite_without_a_warning() -> None:
+    assert CLOSE(tensor([math.inf, NAN, 1.0]), tensor([math.inf, NAN, 1.0 + 1e-7]), CASE) is None
