@@ -30,8 +30,8 @@ format: $(READY) ## put the sources into the one format
 handout: $(READY) ## make the students' stubs and recorded answers from the solutions
 	@$(RUN) handout && cp constraints.txt handout/
 
-audit: $(READY) ## prove the checks: grade every known right and wrong solution
-	@$(RUN) audit $(if $(SEED),--seed $(SEED))
+audit: $(READY) ## prove the checks: grade every known right and wrong solution: ONLY=1 SEED=7
+	@$(RUN) audit $(CHOSEN)
 
 wheel: $(READY) ## the grader as a wheel in dist/, for an unpacked handout
 	@$(VENV)/bin/pip wheel -q --no-deps --wheel-dir dist .

@@ -63,7 +63,9 @@ def _parser() -> argparse.ArgumentParser:
         command.set_defaults(run=run)
         command.add_argument("--solutions", type=Path, default=Path("solutions"))
         command.add_argument("--handout", type=Path, default=Path("handout"))
-        command.add_argument("--seed", type=int)
+        if name == "audit":
+            command.add_argument("--only", default="", metavar="N", help="a check, exercise or part: 1.5b, 1.5 or 1")
+            command.add_argument("--seed", type=int)
     return parser
 
 
@@ -142,7 +144,7 @@ def _audit(options: argparse.Namespace, policy: Settings) -> int:
 
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     print(f"seed {seed}")
-    return 1 if write_table(audit(options.solutions, options.handout, policy, seed), print) else 0
+    return 1 if write_table(audit(options.solutions, options.handout, policy, seed, options.only), print) else 0
 
 
 def _wrong(what: str) -> int:

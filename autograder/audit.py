@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.catalogue import Variant, read_checks, read_variants
+from autograder.catalogue import Variant, read_checks, read_variants, selects
 from autograder.grade import Candidate, Run, grade, make_oracle
-from autograder.result import Check, Outcome, Result
+from autograder.result import NOT_ASKED_FOR, Check, Outcome, Result
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
 
@@ -31,17 +31,24 @@ class Finding:
     trouble: str  # empty where all is as it must be
 
 
-def audit(solutions: Path, handout: Path, policy: Settings, seed: int) -> Iterator[Finding]:
-    """Yield a finding for each thing that must hold, as it is proved."""
-    checks = read_checks(policy.checks)
+def audit(solutions: Path, handout: Path, policy: Settings, seed: int, only: str = "") -> Iterator[Finding]:
+    """Yield a finding for each thing that must hold, as it is proved.
+
+    Args:
+        only: a check's, exercise's or part's number; the others and their variants are left out.
+    """
+    manifest = read_checks(policy.checks)
+    checks = tuple(check for check in manifest if selects(only, check.number))
     parts = {check.part for check in checks}
     variants = read_variants(solutions / "variants", parts)
+    others = {check.number for check in manifest} - {check.number for check in checks}
+    variants = tuple(variant for variant in variants if variant.number not in others)
     yield from _counts(checks, variants)
     for answers in (solutions, handout / "recorded.bin"):
-        whole = grade(solutions, policy, answers, seed)
-        yield Finding("", "the reference", "reference", whole.oracle, _losses(whole.outcomes))
-        stubs = grade(handout, policy, answers, seed)
-        yield Finding("", "the untouched handout", "stubs", stubs.oracle, _gains(stubs.outcomes))
+        whole = grade(solutions, policy, answers, seed, only)
+        yield Finding("", "the reference", "reference", whole.oracle, _losses(_asked(whole)))
+        stubs = grade(handout, policy, answers, seed, only)
+        yield Finding("", "the untouched handout", "stubs", stubs.oracle, _gains(_asked(stubs)))
     with Sandbox(sorted(parts), policy.limits) as sandbox:
         for answers in (solutions, handout / "recorded.bin"):
             oracle = make_oracle(answers, sandbox, policy, parts)
@@ -54,6 +61,10 @@ def audit(solutions: Path, handout: Path, policy: Settings, seed: int) -> Iterat
                 result = run.checks(checks, asked)
                 trouble = _trouble(variant, result, {check.number for check in asked})
                 yield Finding(variant.number, variant.name, variant.kind, oracle.kind, trouble)
+
+
+def _asked(result: Result) -> tuple[Outcome, ...]:
+    return tuple(o for o in result.outcomes if (o.status, o.feedback.message) != ("not judged", NOT_ASKED_FOR))
 
 
 def _counts(checks: tuple[Check, ...], variants: tuple[Variant, ...]) -> Iterator[Finding]:
