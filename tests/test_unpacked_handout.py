@@ -13,15 +13,17 @@ from pathlib import Path
 
 import pytest
 
-from autograder.catalogue import read_variants
+from autograder.catalogue import Variant, read_checks, read_variants
 from autograder.handout import cut_answers
 from autograder.result import Result
+from autograder.settings import read_settings
 
 ROOT = Path(__file__).resolve().parent.parent
-VARIANTS = read_variants(ROOT / "solutions" / "variants", {"views"})
-SAMPLE = [
-    next(v for v in VARIANTS if v.number.startswith(n)) for n in ("1.1", "1.2", "1.3", "1.4", "1.5", "1.6", "1.7")
-]
+CHECKS = read_checks(read_settings().checks)
+TOTAL = sum(check.points for check in CHECKS)
+VARIANTS = read_variants(ROOT / "solutions" / "variants", {check.part for check in CHECKS})
+EXERCISES = sorted({check.exercise for check in CHECKS})
+SAMPLE = [next(v for v in VARIANTS if v.number.rstrip("abc") == exercise) for exercise in EXERCISES]
 ACCEPTED = [v for v in VARIANTS if v.kind == "accepted"]
 
 
@@ -65,31 +67,28 @@ def grade(python: Path, handout: Path, only: str = "") -> Result:
     return Result.from_json((handout / "result.json").read_text())
 
 
-def hand_in(handout: Path, variant: str, replaces: str) -> None:
+def hand_in(handout: Path, variant: Variant) -> None:
     """Write a submission that is the reference but for one variant."""
-    reference = (ROOT / "solutions/napkin/views.py").read_text()
-    variants = (ROOT / "solutions/variants/views.py").read_text()
+    name = f"{variant.part}.py"
+    reference = (ROOT / "solutions/napkin" / name).read_text()
+    variants = (ROOT / "solutions/variants" / name).read_text()
     body = re.sub(r"^(from __future__|from napkin|from variants|import).*\n", "", variants, flags=re.M)
     filed = "def misconception(*_, **__):\n    return lambda function: function\n\n\naccepted = misconception\n"
-    (handout / "napkin/views.py").write_text(f"{reference}\n\n{filed}\n{body}\n\n{replaces} = {variant}\n")
-
-
-def replaced_by(variant: str) -> str:
-    """Return the symbol that a variant stands in for."""
-    source = (ROOT / "solutions/variants/views.py").read_text()
-    before = source[: source.index(f"def {variant}(")]
-    return re.findall(r'@(?:misconception|accepted)\(\s*"[^"]+",\s*"([^"]+)"', before)[-1]
+    before = variants[: variants.index(f"def {variant.name}(")]
+    replaces = re.findall(r'@(?:misconception|accepted)\(\s*"[^"]+",\s*"([^"]+)"', before)[-1]
+    replaced = f"{replaces} = {variant.name}\n"
+    (handout / "napkin" / name).write_text(f"{reference}\n\n{filed}\n{body}\n\n{replaced}")
 
 
 def test_the_reference_earns_everything(python: Path, handout: Path) -> None:
     shutil.copytree(ROOT / "solutions/napkin", handout / "napkin", dirs_exist_ok=True)
     result = grade(python, handout)
-    assert (result.points, result.max_points, result.oracle) == (14, 14, "recorded")
+    assert (result.points, result.max_points, result.oracle) == (TOTAL, TOTAL, "recorded")
 
 
 def test_the_stubs_earn_nothing_and_each_says_what_is_asked(python: Path, handout: Path) -> None:
     result = grade(python, handout)
-    assert (result.points, result.max_points) == (0, 14)
+    assert (result.points, result.max_points) == (0, TOTAL)
     assert all(
         outcome.feedback.message.startswith(f"not implemented yet: {outcome.check.exercise} ")
         for outcome in result.outcomes
@@ -98,14 +97,14 @@ def test_the_stubs_earn_nothing_and_each_says_what_is_asked(python: Path, handou
 
 @pytest.mark.parametrize("variant", SAMPLE, ids=lambda variant: variant.name)
 def test_a_misconception_is_named_at_home_as_the_audit_names_it(python: Path, handout: Path, variant) -> None:
-    hand_in(handout, variant.name, replaced_by(variant.name))
+    hand_in(handout, variant)
     outcome = next(o for o in grade(python, handout, variant.number).outcomes if o.check.number == variant.number)
     assert (outcome.status, outcome.feedback.hint) == ("failed", variant.text)
 
 
 @pytest.mark.parametrize("variant", ACCEPTED, ids=lambda variant: variant.name)
 def test_an_accepted_variant_earns_the_point_and_its_note(python: Path, handout: Path, variant) -> None:
-    hand_in(handout, variant.name, replaced_by(variant.name))
+    hand_in(handout, variant)
     outcome = next(o for o in grade(python, handout, variant.number).outcomes if o.check.number == variant.number)
     assert (outcome.status, outcome.feedback.note) == ("passed", variant.text)
 

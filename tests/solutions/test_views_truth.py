@@ -7,44 +7,21 @@ position. `meta` tensors answer for shapes that no memory could hold.
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
 import itertools
 import math
 import random
 import sys
 import textwrap
-from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-SOLUTIONS = Path(__file__).parents[2] / "solutions"
+from tests.solutions.loading import SOLUTIONS, load_solutions
 
-
-def load_solutions():
-    """Import the reference and its variants from `solutions`, and leave no `napkin` behind for other tests."""
-
-    def ours():
-        return {name: module for name, module in sys.modules.items() if name.split(".")[0] in ("napkin", "variants")}
-
-    others = ours()
-    for name in others:
-        del sys.modules[name]
-    sys.path.insert(0, str(SOLUTIONS))
-    try:
-        # PyTorch's own classes stay as they are: only these two packages are imported anew.
-        return importlib.import_module("napkin.views"), importlib.import_module("variants").variants_of("views")
-    finally:
-        sys.path.remove(str(SOLUTIONS))
-        for name in ours():
-            del sys.modules[name]
-        sys.modules.update(others)
-
-
-views, VARIANTS = load_solutions()
+views, VARIANTS = load_solutions("views")
 View = views.View
 
 SYMBOLS = (

@@ -22,7 +22,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from autograder.catalogue import read_checks
+from autograder.catalogue import read_checks, selects
 from autograder.grade import Candidate, Run, grade, make_oracle
 from autograder.result import Feedback, Outcome, Result
 from autograder.sandbox.host import Sandbox, SandboxError
@@ -79,7 +79,8 @@ class Entry:
     shows: str  # the sentence that its outcome proves
     base: str  # what the files in `submission` are laid over: reference, handout or nothing
     seconds: float  # at most, for a grading with fresh cases
-    expected: dict[str, Expected]  # by check number; what is not named passes
+    expected: dict[str, Expected]  # by check number; what is asked for and not named passes
+    only: str = "1"  # the checks that are asked for; "" all
     notes: tuple[str, ...] = ()  # regular expressions, each found in one note of the result
     observation_s: float = 1.0
     check_s: float = 6.0
@@ -176,10 +177,10 @@ def grade_entry(name: str, folder: Path) -> Graded:
     before = living_descendants(os.getpid())
     with _temporary_files_in(temporary):
         start = time.monotonic()
-        live = grade(path, entry.policy, SOLUTIONS, SEED)
+        live = grade(path, entry.policy, SOLUTIONS, SEED, entry.only)
         seconds = time.monotonic() - start
     try:
-        (recorded,) = grade_in(shared, path, entry.policy, [RECORDED])
+        (recorded,) = grade_in(shared, path, entry.policy, [RECORDED], entry.only)
     except SandboxError:
         _shared_sandbox.cache_clear()  # whatever this entry broke, it breaks for itself alone
         raise
@@ -193,19 +194,21 @@ def grade_entry(name: str, folder: Path) -> Graded:
 
 def grade_solved(exercise: str, folder: Path) -> list[Result]:
     """Return what the stubs with one exercise solved get, asked fresh cases and recorded ones."""
-    return grade_in(_shared_sandbox(folder), build_solved(exercise, folder), POLICY, [SOLUTIONS, RECORDED])
+    path, part = build_solved(exercise, folder), exercise.partition(".")[0]
+    return grade_in(_shared_sandbox(folder), path, POLICY, [SOLUTIONS, RECORDED], only=part)
 
 
-def grade_in(sandbox: Sandbox, path: Path, policy: Settings, answers: Sequence[Path]) -> list[Result]:
+def grade_in(sandbox: Sandbox, path: Path, policy: Settings, answers: Sequence[Path], only: str) -> list[Result]:
     """Return what a submission gets with each kind of answers, in a sandbox that serves others too."""
     checks = read_checks(policy.checks)
+    asked = [check for check in checks if selects(only, check.number)]
     parts = {check.part for check in checks}
     try:
         submission = read_submission(path, sorted(parts), policy.package, policy.notebook)
     except SubmissionError:
-        return [grade(path, policy, one, SEED) for one in answers]  # nothing runs
+        return [grade(path, policy, one, SEED, only) for one in answers]  # nothing runs
     oracles = [make_oracle(one, sandbox, policy, parts) for one in answers]
-    return [Run(sandbox, Candidate(submission), oracle, policy, SEED).checks(checks, checks) for oracle in oracles]
+    return [Run(sandbox, Candidate(submission), oracle, policy, SEED).checks(checks, asked) for oracle in oracles]
 
 
 @cache
