@@ -356,6 +356,10 @@ def test_a_grading_that_ends_during_the_search_leaves_the_disagreement() -> None
             Raised("NotImplementedError", ("NotImplementedError",), "1.1 double: what?"),
             "not implemented yet: 1.1 double: what?",
         ),
+        (  # a check can be about several exercises of its part
+            Raised("NotImplementedError", ("NotImplementedError",), "1.3 half: what?"),
+            "not implemented yet: 1.3 half: what?",
+        ),
         (
             Raised("SyntaxError", ("SyntaxError",), "invalid syntax", "import"),
             "views.py could not be imported: SyntaxError: invalid syntax",
