@@ -102,7 +102,8 @@ def _debug(options: argparse.Namespace, policy: Settings) -> int:
     result = _result(options, policy, Watcher())
     if isinstance(result, int):
         return result
-    failing = next((outcome for outcome in result.outcomes if outcome.feedback.ask), None)
+    notebook = policy.notebook.removesuffix(".ipynb")  # there is nothing in it to step through
+    failing = next((o for o in result.outcomes if o.feedback.ask and o.check.part != notebook), None)
     if failing is None:
         said = {o.feedback.message for o in result.outcomes if o.status == "failed"}
         print("\n".join(said) or "nothing to step through: every case agrees")
@@ -112,7 +113,7 @@ def _debug(options: argparse.Namespace, policy: Settings) -> int:
         debug(options.submission.resolve(), policy.package, failing)
         return 0
     with tempfile.TemporaryDirectory() as folder:
-        parts = sorted({check.part for check in read_checks(policy.checks)})
+        parts = sorted({check.part for check in read_checks(policy.checks)} - {notebook})
         stage(read_submission(options.submission, parts, policy.package, policy.notebook), Path(folder))
         debug(Path(folder), policy.package, failing)
     return 0

@@ -21,7 +21,7 @@ from autograder.judge import Case, Closeness, compare, exact, show_observation
 from autograder.oracle import Oracle, case_key
 from autograder.result import Check, Feedback
 from autograder.student import NOT_WRITTEN, Clock, Disagreement, Ended, NotJudged, Student, why_no_answer
-from autograder.wire import Died, Observation, OverLimit, Raised, Returned, TimedOut, UsedForbidden
+from autograder.wire import Died, Observation, OverLimit, Raised, Returned, TimedOut, UsedForbidden, Value
 
 
 class _Enough(Ended):
@@ -53,7 +53,27 @@ class Agree:
     note: str = ""  # of the accepted variant that was seen
     _asked: dict[bytes, _Asked] = field(default_factory=dict)
 
-    def __call__(self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, times: int = 1) -> None:
+    @property
+    def live(self) -> bool:
+        """Whether there is an answer to any case, not only to those that were recorded."""
+        return self.oracle.kind == "live"
+
+    def own(self, probe: str, **args: Value) -> Value:
+        """Return what the student says where nothing is right or wrong, such as who they are.
+
+        Raises: Disagreement with the error's text where they say nothing that can be used.
+        """
+        case = Case("", args)
+        seen = self.student.observe(probe, case)
+        self._end_unless_an_answer(probe, case, seen, 0)
+        if isinstance(seen, Raised):
+            raise Disagreement(Feedback(message=seen.message))
+        assert isinstance(seen, Returned), seen
+        return seen.value
+
+    def __call__(
+        self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, times: int = 1, reveal: bool = True
+    ) -> None:
         """Ask the student about each case.
 
         Args:
@@ -61,6 +81,7 @@ class Agree:
             cases: drawn from with the grading's seed, unless the oracle knows certain cases only.
             closeness: what counts as the same answer.
             times: asks so many times the fresh cases of other questions, where more can go wrong.
+            reveal: tell the student what was expected; not where it is the answer that they are to hand in.
         """
         self._asked = {}
         count = times * self.fresh_cases
@@ -79,7 +100,7 @@ class Agree:
         smallest = differing[0]
         if stored is None:
             smallest = self._shrink(probe, cases, closeness, count) or smallest
-        self._disagree(probe, closeness, smallest, told)
+        self._disagree(probe, closeness, smallest, told, reveal)
 
     def _ask_all(self, probe: str, cases: Sequence[Case], closeness: Closeness) -> None:
         new = {case_key(probe, case): case for case in cases}
@@ -159,7 +180,7 @@ class Agree:
             compare(asked.expected, self.oracle.answer(probe, asked.case, variant), closeness, asked.case) is not None
         )
 
-    def _disagree(self, probe: str, closeness: Closeness, shown: _Asked, message: str) -> NoReturn:
+    def _disagree(self, probe: str, closeness: Closeness, shown: _Asked, message: str, reveal: bool) -> NoReturn:
         hint = self._hint(probe, closeness, shown)
         self.student.end()  # asked once more in a fresh worker, whose output is this case's alone
         again = self.student.observe(probe, shown.case)
@@ -173,9 +194,9 @@ class Agree:
                 message=message,
                 code=shown.case.code,
                 ask=case_key(probe, shown.case).hex(),
-                expected=show_observation(shown.expected),
+                expected=show_observation(shown.expected) if reveal else "",
                 got=show_observation(shown.got),
-                where=shown.difference or "",
+                where=(shown.difference or "") if reveal else "",
                 trace=shown.got.trace if isinstance(shown.got, Raised) else (),
                 output=self.student.output(),
                 hint=hint,

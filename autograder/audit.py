@@ -18,6 +18,7 @@ from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
 
 AT_LEAST = 3  # misconceptions per exercise
+AT_LEAST_OF_A_QUESTION = 1  # in the notebook, where some are answered by True or False
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,8 @@ def _counts(checks: tuple[Check, ...], variants: tuple[Variant, ...]) -> Iterato
     exercise = {check.number: check.exercise for check in checks}
     have = Counter(exercise.get(v.number, "none") for v in variants if v.kind == "misconception")
     for number in sorted(set(exercise.values())):
-        trouble = "" if have[number] >= AT_LEAST else f"has {have[number]} misconceptions, not {AT_LEAST}"
+        wanted = AT_LEAST if number[0].isdigit() else AT_LEAST_OF_A_QUESTION
+        trouble = "" if have[number] >= wanted else f"has {have[number]} misconceptions, not {wanted}"
         yield Finding(number, f"{have[number]} misconceptions", "count", "", trouble)
     for variant in variants:
         if variant.number not in exercise:

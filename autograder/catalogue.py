@@ -149,6 +149,7 @@ def _is_literal(node: ast.expr) -> bool:
 
 
 def _sort_key(number: str) -> list[tuple[int, str]]:
-    """Order 1.9 before 1.10, and 1.5a before 1.5b."""
+    """Order 1.9 before 1.10, 1.5a before 1.5b, and N.1 behind all of them."""
     digits = "".join(c if c.isdigit() else " " for c in number).split()
-    return [(int(d), "") for d in digits] + [(0, number)]
+    part = "" if number[0].isdigit() else number.partition(".")[0]
+    return [(0, part), *((int(d), "") for d in digits), (0, number)]

@@ -187,7 +187,14 @@ class _Recording:
     check: Check
     variants: dict[str, Variant]  # by their place in the file
 
-    def __call__(self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, times: int = 1) -> None:
+    live = False
+
+    def own(self, probe: str, **args: Value) -> Value:
+        """Nobody is asked: what follows from it cannot be recorded."""
+
+    def __call__(
+        self, probe: str, cases: SearchStrategy[Case], closeness: Closeness, times: int = 1, reveal: bool = True
+    ) -> None:
         drawn: list[Case] = []
         draw(cases, times * POOL, RECORD_SEED, drawn.append)
         known = self.variants.values()

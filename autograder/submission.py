@@ -26,6 +26,7 @@ from autograder.listing import (
     listed,
     shown,
 )
+from autograder.notebook import read_answers
 
 __all__ = ["Limits", "Submission", "SubmissionError", "read_submission", "stage"]
 
@@ -40,7 +41,8 @@ class Submission:
     """What a student handed in, as far as it is used."""
 
     name: str  # of the folder or archive, made harmless for display
-    files: dict[str, bytes]  # POSIX path -> content: "napkin/views.py", "napkin_math.ipynb"
+    files: dict[str, bytes]  # POSIX path -> content: "napkin/views.py", "napkin_math.ipynb", and the answers in it
+    # as a module, "napkin_math.py"
     missing: tuple[str, ...]  # modules that were expected and are not there: "napkin/shapes.py"
     notes: tuple[str, ...]  # sentences to the student: what was repaired, then what was left out
 
@@ -62,10 +64,16 @@ def read_submission(
 ) -> Submission:
     """Return the package's files and the notebook found in `path`: a folder, a zip, one module or the notebook.
 
+    Args:
+        modules: the package's; one with the notebook's name stands for the notebook, whose answers are read and
+            become a module beside the package.
+
     Raises: SubmissionError if nothing is there to grade, or more than `limits` allow.
     """
     limits = limits or Limits()
     notes = Notes()
+    answers = notebook.removesuffix(".ipynb")
+    asks_notebook, modules = answers in modules, [module for module in modules if module != answers]
     path = Path(os.path.abspath(path))
     name = shown(path.name).strip("'")
     wanted = _Wanted(package, {f"{module}.py".lower(): f"{module}.py" for module in modules}, notebook)
@@ -81,7 +89,12 @@ def read_submission(
             f"{name} holds no {package} package and no {notebook} that can be read. Seen: {seen or 'no files'}. {why}"
             f"Expected: a folder {package} with {listed(list(wanted.modules.values()))}. {ADVICE}"
         )
-    expected = (f"{package}/{module}" for module in wanted.modules.values())
+    expected = [f"{package}/{module}" for module in wanted.modules.values()]
+    if asks_notebook:
+        expected.append(notebook)
+        read = read_answers(files.get(notebook), notebook)
+        files[f"{answers}.py"] = read.module()
+        notes.repairs.extend(read.notes)
     return Submission(name, files, tuple(module for module in expected if module not in files), notes.capped())
 
 

@@ -613,3 +613,38 @@ def test_a_students_worker_is_ended() -> None:
     student.observe(PROBE, CASE)
     student.end()
     assert worker.ended == 1
+
+
+# --- what has no right answer, and what is not to be told ------------------------------------------------------------
+
+
+def test_what_the_student_says_of_themself_is_returned() -> None:
+    assert question(FakeStudent(lambda n: Returned(f"student {n}"))).own(PROBE, n=3) == "student 3"
+
+
+def test_where_it_cannot_be_used_the_errors_text_is_told() -> None:
+    with pytest.raises(Disagreement) as caught:
+        question(FakeStudent(lambda n: Raised("ValueError", ("ValueError",), "that is nobody"))).own(PROBE, n=3)
+    assert caught.value.feedback == Feedback(message="that is nobody")
+
+
+def test_where_it_is_not_written_that_is_told() -> None:
+    stub = Raised("NotImplementedError", ("NotImplementedError",), "1.1 double: who?")
+    with pytest.raises(Disagreement) as caught:
+        question(FakeStudent(lambda n: stub)).own(PROBE, n=3)
+    assert caught.value.feedback.message == "not implemented yet: 1.1 double: who?"
+
+
+@pytest.mark.parametrize(("kind", "live"), [("live", True), ("recorded", False)])
+def test_only_a_live_oracle_answers_any_case(kind: Literal["live", "recorded"], live: bool) -> None:
+    assert question(FakeStudent(double), FakeOracle(kind=kind)).live == live
+
+
+def test_what_is_not_revealed_is_in_no_field_of_the_feedback() -> None:
+    student = FakeStudent(lambda n: Returned({"doubled": 5}))
+    reference = FakeOracle(lambda n: Returned({"doubled": 123456789}))
+    with pytest.raises(Disagreement) as caught:
+        question(student, reference)(PROBE, NUMBERS, exact, reveal=False)
+    feedback = caught.value.feedback
+    assert "123456789" not in str(feedback)
+    assert feedback.got == "{'doubled': 5}"

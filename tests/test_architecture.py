@@ -26,7 +26,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "files": set(),
     "shortcuts": set(),
     "listing": set(),
-    "submission": {"listing"},
+    "notebook": {"nbformat"},
+    "submission": {"listing", "notebook"},
     "catalogue": {"fault", "result"},
     "settings": {"fault", "sandbox.job", "tomli", "tomllib"},  # 3.10 has no tomllib
     # beside the student's code

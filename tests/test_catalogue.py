@@ -148,7 +148,7 @@ def test_a_number_that_two_checks_have_is_refused(tmp_path: Path, other: str) ->
 
 
 def test_checks_come_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    order = ["1.1", "1.1a", "1.1b", "1.2", "1.9", "1.10", "1.10b", "2", "2.1", "10.1"]
+    order = ["1.1", "1.1a", "1.1b", "1.2", "1.9", "1.10", "1.10b", "2", "2.1", "10.1", "N.1", "N.2", "N.10"]
     shuffled = random.Random(1).sample(order, len(order))
     modules = {f"test_part{i}": check_source(number) for i, number in enumerate(shuffled)}
     assert [check.number for check in checks_of(tmp_path, **modules)] == order

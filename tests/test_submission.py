@@ -593,3 +593,36 @@ def test_staging_refuses_a_folder_with_a_link_in_it(tmp_path: Path):
     with pytest.raises(SubmissionError, match="expected an empty folder: stage into a new one"):
         stage(Submission("hand-in", BOTH, (), ()), tmp_path / "staged")
     assert os.listdir(tmp_path / "outside") == []
+
+
+# --- the notebook's answers ------------------------------------------------------------------------------------------
+
+
+def answered(tmp_path: Path, files: dict[str, bytes]) -> Submission:
+    return read_submission(as_folder(tmp_path, files), [*MODULES, "napkin_math"])
+
+
+def test_the_notebooks_answers_become_a_module_beside_the_package(tmp_path: Path):
+    cell = b'{"cell_type": "code", "id": "x", "metadata": {}, "outputs": [], "execution_count": null, '
+    cell += b'"source": "answer_1 = 7"}'
+    notebook = b'{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [' + cell + b"]}"
+    read = answered(tmp_path, {**BOTH, "napkin_math.ipynb": notebook})
+    assert b"'answer_1': 7.0" in read.files["napkin_math.py"]
+    assert (read.missing, read.notes) == ((), ())
+
+
+def test_a_missing_notebook_is_missing_and_its_module_is_there_all_the_same(tmp_path: Path):
+    read = answered(tmp_path, BOTH)
+    assert read.missing == ("napkin_math.ipynb",)
+    assert "napkin_math.py" in read.files
+
+
+def test_a_broken_notebook_is_said_and_costs_nothing_else(tmp_path: Path):
+    read = answered(tmp_path, {**BOTH, "napkin_math.ipynb": b"{"})
+    assert (read.missing, set(read.files)) == ((), {*BOTH, "napkin_math.ipynb", "napkin_math.py"})
+    assert only_note(read).startswith("napkin_math.ipynb is no notebook that can be read")
+
+
+def test_a_students_own_file_never_stands_for_the_notebooks_answers(tmp_path: Path):
+    read = answered(tmp_path, {**BOTH, "napkin_math.py": b"answer = 42", "napkin/napkin_math.py": b"answer = 42"})
+    assert b"42" not in read.files["napkin_math.py"]

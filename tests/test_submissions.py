@@ -95,7 +95,8 @@ def test_a_submission_gets_its_outcome(name: str, graded: Graded) -> None:
 
 @each_entry
 def test_recorded_answers_judge_alike(name: str, graded: Graded) -> None:
-    assert statuses(graded.recorded) == statuses(graded.live)
+    at_home = dict.fromkeys(zoo.read_entry(name).passes_at_home, "passed")
+    assert statuses(graded.recorded) == statuses(graded.live) | at_home
 
 
 @each_entry

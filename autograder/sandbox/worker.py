@@ -93,7 +93,9 @@ def _answer(ask: Ask, job: Job) -> Observation:
 
 
 def _import_part(part: str, job: Job) -> Any:
-    name = f"{job.package}.{part}"
+    # A notebook's answers are no module of the package: they were made into one beside it.
+    beside = os.path.exists(os.path.join(job.package_dir, f"{part}.py"))
+    name = part if beside else f"{job.package}.{part}"
     if name in sys.modules:
         return sys.modules[name]
     module = importlib.import_module(name)

@@ -81,6 +81,7 @@ class Entry:
     seconds: float  # at most, for a grading with fresh cases
     expected: dict[str, Expected]  # by check number; what is asked for and not named passes
     only: str = "1"  # the checks that are asked for; "" all
+    passes_at_home: tuple[str, ...] = ()  # numbers of checks that recorded answers cannot judge as a whole
     notes: tuple[str, ...] = ()  # regular expressions, each found in one note of the result
     observation_s: float = 1.0
     check_s: float = 6.0
@@ -130,6 +131,7 @@ def build(entry: Entry, folder: Path) -> Path:
     root.mkdir(parents=True)
     if base is not None:
         shutil.copytree(base / POLICY.package, root / POLICY.package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copyfile(base / POLICY.notebook, root / POLICY.notebook)
     for source in sorted(path for path in stored.rglob("*") if path.is_file()):
         target = root / source.relative_to(stored)
         target.parent.mkdir(parents=True, exist_ok=True)
