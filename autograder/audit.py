@@ -6,16 +6,21 @@ everything, with its note. The reference must earn everything and the untouched 
 
 from __future__ import annotations
 
+import os
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
 from pathlib import Path
 
 from autograder.catalogue import Variant, read_checks, read_variants, selects
-from autograder.grade import Candidate, Run, grade, make_oracle
-from autograder.result import NOT_ASKED_FOR, Check, Outcome, Result
+from autograder.grade import Candidate, Run, make_oracle
+from autograder.oracle import Oracle
+from autograder.result import Check, Outcome
 from autograder.sandbox.host import Sandbox
 from autograder.settings import Settings
+from autograder.submission import read_submission
 
 AT_LEAST = 3  # misconceptions per exercise
 AT_LEAST_OF_A_QUESTION = 1  # in the notebook, where some are answered by True or False
@@ -33,42 +38,59 @@ class Finding:
 
 
 def audit(solutions: Path, handout: Path, policy: Settings, seed: int, only: str = "") -> Iterator[Finding]:
-    """Yield a finding for each thing that must hold, as it is proved.
+    """Yield a finding for each thing that must hold; the parts are proved side by side.
 
     Args:
         only: a check's, exercise's or part's number; the others and their variants are left out.
     """
     manifest = read_checks(policy.checks)
     checks = tuple(check for check in manifest if selects(only, check.number))
-    parts = {check.part for check in checks}
-    variants = read_variants(solutions / "variants", parts)
+    parts = dict.fromkeys(check.part for check in checks)
     others = {check.number for check in manifest} - {check.number for check in checks}
-    variants = tuple(variant for variant in variants if variant.number not in others)
+    variants = [v for v in read_variants(solutions / "variants", set(parts)) if v.number not in others]
     yield from _counts(checks, variants)
-    for answers in (solutions, handout / "recorded.bin"):
-        whole = grade(solutions, policy, answers, seed, only)
-        yield Finding("", "the reference", "reference", whole.oracle, _losses(_asked(whole)))
-        stubs = grade(handout, policy, answers, seed, only)
-        yield Finding("", "the untouched handout", "stubs", stubs.oracle, _gains(_asked(stubs)))
-    with Sandbox(sorted(parts), policy.limits) as sandbox:
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        proofs = [
+            pool.submit(
+                prove_part, solutions, handout, policy, seed,
+                [check for check in checks if check.part == part], [v for v in variants if v.part == part],
+            )
+            for part in parts
+        ]  # fmt: skip
+        for proof in proofs:
+            yield from proof.result()
+
+
+def prove_part(
+    solutions: Path, handout: Path, policy: Settings, seed: int, checks: list[Check], variants: list[Variant]
+) -> list[Finding]:
+    """Return the findings about one part's checks: the reference, the stubs, and each variant."""
+    manifest = read_checks(policy.checks)
+    (part,) = {check.part for check in checks}
+    found = []
+    with Sandbox([part], policy.limits) as sandbox:
+        stubs = read_submission(handout, [part], policy.package, policy.notebook)
         for answers in (solutions, handout / "recorded.bin"):
-            oracle = make_oracle(answers, sandbox, policy, parts)
+            oracle = make_oracle(answers, sandbox, policy, {part})
+
+            def graded(candidate: Candidate, asked: list[Check], oracle: Oracle = oracle) -> tuple[Outcome, ...]:
+                numbers = {check.number for check in asked}
+                result = Run(sandbox, candidate, oracle, policy, seed).checks(manifest, asked)
+                return tuple(outcome for outcome in result.outcomes if outcome.check.number in numbers)
+
+            reference = Candidate(solutions.resolve())
+            lost, gained = _losses(graded(reference, checks)), _gains(graded(Candidate(stubs), checks))
+            found.append(Finding("", f"the reference of {part}", "reference", oracle.kind, lost))
+            found.append(Finding("", f"the stubs of {part}", "stubs", oracle.kind, gained))
             for variant in variants:
-                candidate = Candidate(solutions.resolve(), variant.name)
-                run = Run(sandbox, candidate, oracle, policy, seed)
                 # The other checks judge the recorded cases only: they ask the same, and fresh ones take long.
-                live = oracle.kind == "live"
-                asked = [c for c in checks if c.part == variant.part and (c.number == variant.number or not live)]
-                result = run.checks(checks, asked)
-                trouble = _trouble(variant, result, {check.number for check in asked})
-                yield Finding(variant.number, variant.name, variant.kind, oracle.kind, trouble)
+                asked = [c for c in checks if c.number == variant.number or oracle.kind == "recorded"]
+                trouble = _trouble(variant, graded(replace(reference, variant=variant.name), asked))
+                found.append(Finding(variant.number, variant.name, variant.kind, oracle.kind, trouble))
+    return found
 
 
-def _asked(result: Result) -> tuple[Outcome, ...]:
-    return tuple(o for o in result.outcomes if (o.status, o.feedback.message) != ("not judged", NOT_ASKED_FOR))
-
-
-def _counts(checks: tuple[Check, ...], variants: tuple[Variant, ...]) -> Iterator[Finding]:
+def _counts(checks: Sequence[Check], variants: Sequence[Variant]) -> Iterator[Finding]:
     exercise = {check.number: check.exercise for check in checks}
     have = Counter(exercise.get(v.number, "none") for v in variants if v.kind == "misconception")
     for number in sorted(set(exercise.values())):
@@ -101,12 +123,11 @@ def _unwritten(check: Check) -> str:
     return f"not implemented yet: {check.exercise.partition('.')[0]}."
 
 
-def _trouble(variant: Variant, result: Result, asked: set[str]) -> str:
-    outcomes = {o.check.number: o for o in result.outcomes if o.check.number in asked}
-    own = outcomes.pop(variant.number, None)
+def _trouble(variant: Variant, outcomes: tuple[Outcome, ...]) -> str:
+    own = next((o for o in outcomes if o.check.number == variant.number), None)
     if own is None:
         return "its check did not run"
-    if lost := _losses(tuple(outcomes.values())):
+    if lost := _losses(tuple(o for o in outcomes if o is not own)):
         return f"loses another check: {lost}"
     if variant.kind == "accepted":
         return "" if own.feedback.note == variant.text else f"is not accepted with its note: {_losses((own,))}"

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import ast
 import io
+import os
 import re
 import tokenize
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, repeat
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -137,18 +140,36 @@ def with_points(readme: str, checks: Sequence[Check]) -> str:
 
 
 def record(solutions: Path, checks: Sequence[Check], policy: Settings) -> bytes:
-    """Return the recorded answers of the reference and all variants.
+    """Return the recorded answers of the reference and all variants; the parts are recorded side by side.
 
     Raises: HandoutError when a check fails to say its questions.
     """
-    parts = sorted({check.part for check in checks})
-    with Sandbox(parts, policy.limits) as sandbox:
-        oracle = Live(sandbox, solutions.resolve(), set(parts), policy.package, policy.budget.check_s)
+    variants: list[Variant] = []
+    entries: list[Entry] = []
+    parts = [[check for check in checks if check.part == part] for part in dict.fromkeys(c.part for c in checks)]
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        for known, recorded in pool.map(record_part, repeat(solutions), parts, repeat(policy)):
+            first = len(variants)
+            variants += known
+            for entry in recorded:
+                answers = {str(first + int(place)): seen for place, seen in entry.variants.items()}
+                entries.append(replace(entry, variants=answers))
+    return write_recorded(variants, entries)
+
+
+def record_part(solutions: Path, checks: Sequence[Check], policy: Settings) -> tuple[list[Variant], list[Entry]]:
+    """Return the variants of one part's checks, and their recorded cases with all answers.
+
+    Raises: HandoutError when a check fails to say its questions.
+    """
+    (part,) = {check.part for check in checks}
+    with Sandbox([part], policy.limits) as sandbox:
+        oracle = Live(sandbox, solutions.resolve(), {part}, policy.package, policy.budget.check_s)
         recorder = _Recorder({check_id(check): check for check in checks}, oracle)
-        run_pytest(recorder, parts, policy)
+        run_pytest(recorder, [part], policy)
         if recorder.faults or recorder.asked != {check.number for check in checks}:
             raise HandoutError("\n".join(recorder.faults) or "a check asks nothing that can be recorded")
-        return write_recorded(recorder.variants, recorder.entries)
+        return recorder.variants, recorder.entries
 
 
 @dataclass

@@ -64,7 +64,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         *("catalogue", "drawing", "fault", "files", "grade", "hypothesis", "judge", "oracle", "plugin", "pytest"),
         *("result", "sandbox.host", "settings", "wire"),
     },
-    "audit": {"catalogue", "grade", "result", "sandbox.host", "settings"},
+    "audit": {"catalogue", "grade", "oracle", "result", "sandbox.host", "settings", "submission"},
     "debugging": {"judge", "result", "sandbox.values", "wire"},
     "__main__": {"*"},
     "__init__": set(),
