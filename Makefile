@@ -28,6 +28,9 @@ format: $(READY) ## put the sources into the one format
 	@$(VENV)/bin/ruff format . && $(VENV)/bin/ruff check --fix .
 
 handout: $(READY) ## make the students' stubs and recorded answers from the solutions
+	@$(VENV)/bin/python solutions/notebook.py handout/napkin_math.ipynb
+	@$(VENV)/bin/python solutions/notebook.py solutions/napkin_math.ipynb --answered
+	@$(VENV)/bin/python solutions/figures.py handout/figures
 	@$(RUN) handout && cp constraints.txt handout/
 
 audit: $(READY) ## prove the checks: grade every known right and wrong solution: ONLY=1 SEED=7

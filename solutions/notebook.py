@@ -70,7 +70,7 @@ def lab_cells(source: str) -> Iterator[nbformat.NotebookNode]:
         if mark["text"]:
             yield new_markdown_cell(re.sub(r"^# ?", "", body, flags=re.MULTILINE), id=mark["id"])
         else:
-            yield new_code_cell(body, id=mark["id"])
+            yield new_code_cell(re.sub(r"^# (?=%\w)", "", body, flags=re.MULTILINE), id=mark["id"])  # magics
 
 
 if __name__ == "__main__":
