@@ -7,6 +7,7 @@ import io
 import os
 import re
 import tokenize
+import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
@@ -198,7 +199,7 @@ class _Recorder:
     def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
         """Keep what a check raised."""
         if call.excinfo is not None:
-            self.faults.append(f"{item.name}: {call.excinfo.value!r}")
+            self.faults.append(f"{item.name}: {''.join(traceback.format_exception(call.excinfo.value, limit=-3))}")
         return (yield)
 
 

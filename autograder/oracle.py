@@ -18,6 +18,8 @@ from autograder.judge import Case
 from autograder.result import Check
 from autograder.sandbox.host import Sandbox, Worker
 
+RECORDED_FIELDS = ("number", "kind", "text", "part")  # of a variant; its name would tell too much
+
 
 class OracleError(OurFault):
     """What should be seen cannot be said: the grader's fault, never the submission's."""
@@ -166,11 +168,11 @@ def case_key(probe: str, case: Case) -> bytes:
 
 
 def write_recorded(variants: Iterable[Variant], entries: Iterable[Entry]) -> bytes:
-    """Return the content of a recorded file: a frame with the variants, then one for each case."""
-    listed = [
-        wire.Record("Variant", {"number": v.number, "kind": v.kind, "text": v.text, "part": v.part}) for v in variants
+    """Return the content of a recorded file: a frame for each variant, then one for each case."""
+    frames = [
+        wire.encode(wire.Returned(wire.Record("Variant", {name: getattr(v, name) for name in RECORDED_FIELDS})))
+        for v in variants
     ]
-    frames = [wire.encode(wire.Returned(list(listed)))]
     for entry in entries:
         answers = {name: observation_to_record(seen) for name, seen in entry.variants.items()}
         fields: dict[str, wire.Value] = {
@@ -192,9 +194,10 @@ def read_recorded(path: Path) -> tuple[list[Variant], list[Entry]]:
     Raises: OracleError if the file is missing or something else.
     """
     try:
-        first, *rest = _frames(zlib.decompress(path.read_bytes()))
-        variants = [Variant(name=str(i), **record.fields) for i, record in enumerate(first)]
-        return variants, [_entry(**record.fields) for record in rest]
+        records = list(_frames(zlib.decompress(path.read_bytes())))
+        known = [record.fields for record in records if record.name == "Variant"]
+        variants = [Variant(name=str(place), **fields) for place, fields in enumerate(known)]
+        return variants, [_entry(**record.fields) for record in records if record.name == "Entry"]
     except (OSError, zlib.error, wire.WireError, LookupError, TypeError, AttributeError, ValueError) as error:
         raise OracleError(f"{path.name} holds no recorded answers ({error})") from error
 
