@@ -118,40 +118,6 @@ ax.set(xlabel="ones added", ylabel="sum")
 ax.legend()
 plt.show()
 
-# %% [markdown] optimizers-text
-# ### Five optimizers (6.1 to 6.5)
-#
-# One valley, a hundred times steeper across than along. All five begin at the same place. Which of them notices that
-# the two directions differ?
-
-# %% optimizers
-from napkin.optim import SGD, AdaGrad, Adam, AdamW, RMSProp
-
-steepness = torch.tensor([1.0, 100.0])
-settings = {
-    "SGD": (SGD, {"lr": 0.01}),
-    "SGD with momentum": (SGD, {"lr": 0.01, "momentum": 0.8}),
-    "AdaGrad": (AdaGrad, {"lr": 0.5}),
-    "RMSProp": (RMSProp, {"lr": 0.03}),
-    "Adam": (Adam, {"lr": 0.1}),
-    "AdamW": (AdamW, {"lr": 0.1, "weight_decay": 0.1}),
-}
-fig, ax = plt.subplots(layout="constrained")
-for name, (optimizer_class, given) in settings.items():
-    point = torch.nn.Parameter(torch.tensor([3.0, 1.0]))
-    optimizer = optimizer_class([point], **given)
-    losses = []
-    for _ in range(120):
-        optimizer.zero_grad()
-        loss = (steepness * point**2).sum() / 2
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.item())
-    ax.semilogy(losses, label=name)
-ax.set(xlabel="step", ylabel="loss", ylim=(1e-6, 300))
-ax.legend(ncols=2)
-plt.show()
-
 # %% [markdown] memory-text
 # ### Memory against segments (5.1 to 5.3)
 #

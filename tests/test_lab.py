@@ -13,7 +13,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).resolve().parents[1]
-FIGURES = ["layout", "roofline", "stall", "optimizers", "memory"]  # ids of the cells that draw
+FIGURES = ["layout", "roofline", "stall", "memory"]  # ids of the cells that draw
 MOST_S = 60
 
 

@@ -21,8 +21,9 @@ from autograder.settings import read_settings
 ROOT = Path(__file__).resolve().parent.parent
 CHECKS = read_checks(read_settings().checks)
 TOTAL = sum(check.points for check in CHECKS)
-VARIANTS = read_variants(ROOT / "solutions" / "variants", {check.part for check in CHECKS})
-EXERCISES = sorted({check.exercise for check in CHECKS})
+NOTEBOOK = "napkin_math"
+VARIANTS = read_variants(ROOT / "solutions" / "variants", {check.part for check in CHECKS} - {NOTEBOOK})
+EXERCISES = sorted({check.exercise for check in CHECKS if check.part != NOTEBOOK})
 SAMPLE = [next(v for v in VARIANTS if v.number.rstrip("abc") == exercise) for exercise in EXERCISES]
 ACCEPTED = [v for v in VARIANTS if v.kind == "accepted"]
 
@@ -72,7 +73,7 @@ def hand_in(handout: Path, variant: Variant) -> None:
     name = f"{variant.part}.py"
     reference = (ROOT / "solutions/napkin" / name).read_text()
     variants = (ROOT / "solutions/variants" / name).read_text()
-    body = re.sub(r"^(from __future__|from napkin|from variants|import).*\n", "", variants, flags=re.M)
+    body = re.sub(r"^from (__future__|napkin\S*|variants) import (\([^)]*\)|.*)\n", "", variants, flags=re.M)
     filed = "def misconception(*_, **__):\n    return lambda function: function\n\n\naccepted = misconception\n"
     before = variants[: variants.index(f"def {variant.name}(")]
     replaces = re.findall(r'@(?:misconception|accepted)\(\s*"[^"]+",\s*"([^"]+)"', before)[-1]
@@ -82,6 +83,7 @@ def hand_in(handout: Path, variant: Variant) -> None:
 
 def test_the_reference_earns_everything(python: Path, handout: Path) -> None:
     shutil.copytree(ROOT / "solutions/napkin", handout / "napkin", dirs_exist_ok=True)
+    shutil.copy(ROOT / "solutions/napkin_math.ipynb", handout)
     result = grade(python, handout)
     assert (result.points, result.max_points, result.oracle) == (TOTAL, TOTAL, "recorded")
 
@@ -90,7 +92,7 @@ def test_the_stubs_earn_nothing_and_each_says_what_is_asked(python: Path, handou
     result = grade(python, handout)
     assert (result.points, result.max_points) == (0, TOTAL)
     assert all(
-        re.match(rf"not implemented yet: {outcome.check.exercise[0]}\.\d ", outcome.feedback.message)
+        re.match(rf"not implemented yet: {outcome.check.exercise[0]}\.\d+ ", outcome.feedback.message)
         for outcome in result.outcomes
     )
 
