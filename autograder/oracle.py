@@ -195,6 +195,8 @@ def read_recorded(path: Path) -> tuple[list[Variant], list[Entry]]:
     """
     try:
         records = list(_frames(zlib.decompress(path.read_bytes())))
+        if not records:
+            raise LookupError("it is empty")
         known = [record.fields for record in records if record.name == "Variant"]
         variants = [Variant(name=str(place), **fields) for place, fields in enumerate(known)]
         return variants, [_entry(**record.fields) for record in records if record.name == "Entry"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 def numbers(student: str) -> dict[str, object]:
     """Return the numbers of one student's questions; those of "example" are everybody's to practise on."""
-    from hashlib import sha256  # noqa: PLC0415  the whole function stands in one cell
+    from hashlib import sha256
 
     digest = sha256(f"napkin {student.strip().lower()}".encode()).digest()
 

@@ -323,14 +323,18 @@ def given_lines() -> set[str]:
 
 
 def answer_lines() -> list[str]:
-    """Return each line of an answer, or of a variant, that is long enough to say something and is given nowhere."""
+    """Return each line of an answer, or of a variant, that is long enough to say something and is given nowhere.
+
+    What stands in the grader, which students have, is given: there is a line such as `with torch.no_grad():` in a case.
+    """
     answers = set().union(*(hole_lines(SOLUTIONS / module) for module in MODULES))
     for path in (SOLUTIONS / "variants").glob("*.py"):
         lines = path.read_text(encoding="utf-8").splitlines()
         for node in ast.parse("\n".join(lines)).body:
             if isinstance(node, ast.FunctionDef):
                 answers |= {line.strip() for line in lines[node.body[0].lineno - 1 : node.end_lineno]}
-    return sorted(line for line in answers - given_lines() if len(line) > LONG)
+    public = {line.strip() for path in ROOT.glob("autograder/**/*.py") for line in path.read_text().splitlines()}
+    return sorted(line for line in answers - given_lines() - public if len(line) > LONG)
 
 
 @every_module

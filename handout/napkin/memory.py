@@ -148,7 +148,9 @@ def activation_bytes(batch: int, sequence: int, hidden: int, heads: int, layers:
     Check: make grade ONLY=5.4
     """
     # exercise 5.4: how many elements has each kept tensor, and how many bytes has one?
-    raise NotImplementedError("5.4 activation_bytes: how many elements has each kept tensor, and how many bytes has one?")
+    raise NotImplementedError(
+        "5.4 activation_bytes: how many elements has each kept tensor, and how many bytes has one?"
+    )
 
 
 @dataclass(frozen=True)
@@ -188,7 +190,9 @@ def bytes_per_parameter(recipe: Recipe) -> int:
     Check: make grade ONLY=5.5
     """
     # exercise 5.5: how many numbers are there for each parameter, and in which formats?
-    raise NotImplementedError("5.5 bytes_per_parameter: how many numbers are there for each parameter, and in which formats?")
+    raise NotImplementedError(
+        "5.5 bytes_per_parameter: how many numbers are there for each parameter, and in which formats?"
+    )
 
 
 def training_gb(parameters: int, per_parameter_bytes: int, activation_bytes: int = 0) -> float:
