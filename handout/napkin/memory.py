@@ -147,10 +147,8 @@ def activation_bytes(batch: int, sequence: int, hidden: int, heads: int, layers:
     Source: Korthikanti et al. 2022, arXiv:2205.05198, sections 4.1 and 5
     Check: make grade ONLY=5.4
     """
-    # exercise 5.4: how many elements has each kept tensor, and how many bytes has one?
-    raise NotImplementedError(
-        "5.4 activation_bytes: how many elements has each kept tensor, and how many bytes has one?"
-    )
+    # exercise 5.4: how many elements has each tensor, and how many bytes has one?
+    raise NotImplementedError("5.4 activation_bytes: how many elements has each tensor, and how many bytes has one?")
 
 
 @dataclass(frozen=True)
@@ -189,10 +187,8 @@ def bytes_per_parameter(recipe: Recipe) -> int:
         ValueError: the recipe's optimizer is none of these six.
     Check: make grade ONLY=5.5
     """
-    # exercise 5.5: how many numbers are there for each parameter, and in which formats?
-    raise NotImplementedError(
-        "5.5 bytes_per_parameter: how many numbers are there for each parameter, and in which formats?"
-    )
+    # exercise 5.5: how many numbers has each parameter, and in which formats?
+    raise NotImplementedError("5.5 bytes_per_parameter: how many numbers has each parameter, and in which formats?")
 
 
 def training_gb(parameters: int, per_parameter_bytes: int, activation_bytes: int = 0) -> float:

@@ -190,7 +190,7 @@ def activation_bytes(batch: int, sequence: int, hidden: int, heads: int, layers:
     Source: Korthikanti et al. 2022, arXiv:2205.05198, sections 4.1 and 5
     Check: make grade ONLY=5.4
     """
-    # exercise 5.4: how many elements has each kept tensor, and how many bytes has one?
+    # exercise 5.4: how many elements has each tensor, and how many bytes has one?
     width = batch * sequence * hidden
     pairs = batch * heads * sequence * sequence
     # Attention keeps 11 bytes for each of `width`, the two maps and the GELU 19, the norms 4.
@@ -236,7 +236,7 @@ def bytes_per_parameter(recipe: Recipe) -> int:
         ValueError: the recipe's optimizer is none of these six.
     Check: make grade ONLY=5.5
     """
-    # exercise 5.5: how many numbers are there for each parameter, and in which formats?
+    # exercise 5.5: how many numbers has each parameter, and in which formats?
     remembered = {"SGD": 0, "SGD with momentum": 1, "AdaGrad": 1, "RMSProp": 1, "Adam": 2, "AdamW": 2}
     if recipe.optimizer not in remembered:
         raise ValueError(f"optimizer {recipe.optimizer!r} is none of {', '.join(remembered)}")
