@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -137,10 +138,11 @@ def _sizes(a_shape: Shape, b_shape: Shape) -> tuple[int, int, int, Shape]:
     b = (*b_shape, 1) if len(b_shape) == 1 else b_shape
     if a[-1] != b[-2]:
         raise ValueError(f"no product of {a_shape!r} and {b_shape!r}")
-    try:
-        batch = torch.broadcast_shapes(a[:-2], b[:-2])
-    except RuntimeError:
-        raise ValueError(f"no product of {a_shape!r} and {b_shape!r}") from None
+    batch: list[int] = []
+    for a_size, b_size in itertools.zip_longest(reversed(a[:-2]), reversed(b[:-2]), fillvalue=1):
+        if a_size != b_size and 1 not in (a_size, b_size):
+            raise ValueError(f"no product of {a_shape!r} and {b_shape!r}")
+        batch.insert(0, b_size if a_size == 1 else a_size)
     return a[-2], a[-1], b[-1], tuple(batch)
 
 
